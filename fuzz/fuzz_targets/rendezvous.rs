@@ -42,6 +42,11 @@ enum Input<'a> {
         lent: u8,
         said: Vec<(u8, u8)>,
     },
+    /// How far a client says its ring goes, one after the other, and what is in it.
+    Heard {
+        counts: Vec<u64>,
+        entries: Vec<u64>,
+    },
     /// What the kernel says of a socket, whose addresses others choose.
     SocketAnswer(&'a [u8]),
     SocketLine(&'a str),
@@ -101,6 +106,10 @@ fuzz_target!(|input: Input<'_>| {
         Input::Arena(bytes) => drop(fuzzing::arena_message(bytes)),
         Input::Lent { pages, leases } => lent(pages, &leases),
         Input::Told { lent, said } => fuzzing::arena_told(lent, &said),
+        Input::Heard { counts, entries } => {
+            let heard = fuzzing::arena_heard(&counts, &entries);
+            assert!(heard == 0 || counts.contains(&heard), "a count is heard whole");
+        }
         Input::SocketAnswer(bytes) => {
             assert!(!fuzzing::socket_answer(bytes) || bytes.len() >= 88, "nothing is read out of a part");
         }

@@ -268,18 +268,40 @@ impl Connection {
         *serial = serial.wrapping_add(1);
         self.mailbox.expect(*serial);
         let deadline = deadline_after(timeout);
-        let sent = self.channel.send(self.shared.header(Kind::Call, *serial), request, fds);
+        let sent = self.send_until(self.shared.header(Kind::Call, *serial), request, fds, deadline);
         if let Err(errno) = sent
             && errno != Errno::PIPE
         {
-            let is_lost = errno == Errno::BADF;
-            return Err(if is_lost {
-                MisuseError::DescriptorLost.into()
-            } else {
-                owner.failed("send to", errno)
+            return Err(match errno {
+                Errno::BADF => MisuseError::DescriptorLost.into(),
+                // It did not even read what it was told before.
+                Errno::AGAIN => {
+                    ConnectError::TimedOut { path: owner.path, pid: Some(owner.pid), waited: timeout }
+                }
+                errno => owner.failed("send to", errno),
             });
         }
         owner.open(self.mailbox.wait(deadline), timeout).map(|(reply, _)| reply)
+    }
+
+    /// Sends a packet, and waits for room while the owner has not read what it was sent before, at most until `deadline`.
+    fn send_until(
+        &self,
+        header: Header,
+        payload: &[u8],
+        fds: &[BorrowedFd<'_>],
+        deadline: Instant,
+    ) -> Result<(), Errno> {
+        loop {
+            let sent = self.channel.send(header, payload, fds);
+            let left = deadline.saturating_duration_since(Instant::now());
+            if sent != Err(Errno::AGAIN) || left.is_zero() {
+                return sent;
+            }
+            let left = Timespec::try_from(left).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 });
+            // A signal ends the wait early, which costs one attempt.
+            let _ = poll(&mut [PollFd::new(&self.channel.live()?, PollFlags::OUT)], Some(&left));
+        }
     }
 
     /// Tells the owner something that it does not answer, in order with what is told and asked before and after it. Never waits:
@@ -301,32 +323,6 @@ impl Connection {
             Err(Errno::BADF) => Err(MisuseError::DescriptorLost.into()),
             Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => Err(NotifyError::Gone),
             Err(errno) => Err(NotifyError::System { errno }),
-        }
-    }
-
-    /// As [`Connection::tell`], but waits for room, at most until `deadline`.
-    pub(crate) fn tell_until(&self, message: &[u8], deadline: Instant) -> Result<Notified, NotifyError> {
-        loop {
-            let told = self.tell(message)?;
-            let left = deadline.saturating_duration_since(Instant::now());
-            if told == Notified::Accepted || left.is_zero() {
-                return Ok(told);
-            }
-            let Ok(socket) = self.channel.live() else { return Err(MisuseError::DescriptorLost.into()) };
-            let left = Timespec::try_from(left).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 });
-            // A signal ends the wait early, which costs one attempt.
-            let _ = poll(&mut [PollFd::new(&socket, PollFlags::OUT)], Some(&left));
-        }
-    }
-
-    /// Tells something as soon as there is room. What waits for it the caller bounds. A connection that has ended says so
-    /// elsewhere.
-    pub(crate) fn tell_later(&self, message: &[u8]) {
-        let header = self.shared.header(Kind::Tell, 0);
-        if let Ok(socket) = self.channel.live()
-            && let Err(error) = self.channel.outbox().tell(socket.as_fd(), header, message)
-        {
-            tracing::debug!(%error, "the owner of a connection is not told");
         }
     }
 

@@ -118,6 +118,7 @@ impl Table {
                 if let Some(peer) = self.links.get_mut(number).and_then(|link| link.peer.as_ref()) {
                     peer.signal_listeners(if is_for_all { Signalled::All } else { Signalled::Taken });
                 }
+                self.heard(number);
                 return true;
             }
             Received::Malformed(error, fds) => {
@@ -328,6 +329,19 @@ impl Table {
             // A panic is reported by `guarded`; there is nobody to refuse here.
             let _ = guarded(|| {
                 offered.service.told(peer, message);
+                Ok(())
+            });
+        }
+    }
+
+    /// Something of a client was read.
+    fn heard(&mut self, number: u64) {
+        let Some(link) = self.links.get_mut(number) else { return };
+        let (Role::Served(offer), Some(peer)) = (&link.role, &link.peer) else { return };
+        if let Some(offered) = self.offers.get_mut(offer) {
+            // A panic is reported by `guarded`; there is nobody to refuse here.
+            let _ = guarded(|| {
+                offered.service.heard(peer);
                 Ok(())
             });
         }

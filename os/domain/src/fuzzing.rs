@@ -45,6 +45,11 @@ pub fn arena_told(lent: u8, said: &[(u8, u8)]) {
     window::fuzzed::told(lent, said);
 }
 
+/// How many entries of a client's ring an owner hears until it disconnects the client: these counts are stored one after the other.
+pub fn arena_heard(counts: &[u64], entries: &[u64]) -> u64 {
+    window::fuzzed::heard(counts, entries)
+}
+
 /// Whether a text may name a domain or an offer.
 pub fn is_name(text: &str) -> bool {
     Name::new(text).is_ok()

@@ -184,11 +184,6 @@ impl Outbox {
         }
     }
 
-    /// Tells the owner something after everything that waits, and waits itself if there is no room. Whoever calls bounds how much.
-    pub(crate) fn tell(&self, socket: BorrowedFd<'_>, header: Header, message: &[u8]) -> Result<(), Errno> {
-        self.lock().pass(socket, header, message, &[]).map(drop)
-    }
-
     /// Has a branch's other side woken as soon as there is room for it.
     pub(crate) fn owe_wake(&self, socket: BorrowedFd<'_>, branch: u32) {
         let mut state = self.lock();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::{fmt, mem};
 
-use beeline_mmio::Flag;
+use beeline_mmio::{Flag, Word};
 use rustix::io::Errno;
 
 use crate::channel::{Channel, End};
@@ -69,6 +69,16 @@ struct Branch {
     /// Not 0.
     name: u32,
     ends: Weak<dyn EndsBranches>,
+    /// Not 0 once the other side has ended it, before this one hears of that. It is not trusted: what was seen is kept.
+    ended: Option<Word>,
+}
+
+impl Branch {
+    #[inline(always)]
+    fn is_ended(&self) -> bool {
+        // Relaxed: who goes on passes the acquire of `departure`.
+        self.ended.as_ref().is_some_and(|ended| ended.load() != 0)
+    }
 }
 
 /// Who tells the other side that this one has given a branch up.
@@ -120,8 +130,9 @@ impl Peer {
     }
 
     /// A peer for one of several things on this connection, by a name that is not 0 and that no other has now. It is gone when
-    /// either side gives it up, or the connection ends. Only this process's threads may use it.
-    pub(crate) fn branch(&self, name: u32, ends: Weak<dyn EndsBranches>) -> Peer {
+    /// either side gives it up, or the connection ends. Only this process's threads may use it. Once `ended` is not 0, the other side has
+    /// given it up.
+    pub(crate) fn branch(&self, name: u32, ends: Weak<dyn EndsBranches>, ended: Option<Word>) -> Peer {
         let state = &*self.0;
         let branch = Peer(Arc::new(State {
             id: PeerId::next(),
@@ -131,7 +142,7 @@ impl Peer {
             evidence: Arc::clone(&state.evidence),
             channel: Arc::clone(&state.channel),
             watchers: Mutex::default(),
-            branch: Some(Branch { trunk: self.clone(), name, ends }),
+            branch: Some(Branch { trunk: self.clone(), name, ends, ended }),
             branches: Mutex::default(),
         }));
         self.branches().insert(name, Arc::downgrade(&branch.0));
@@ -178,19 +189,42 @@ impl Peer {
         self.0.evidence.uid()
     }
 
-    /// Whether it is still there: `false` once its process died or it closed its end. One relaxed load.
+    /// Whether it is still there: `false` once its process died or it closed its end. One relaxed load, of a window in an arena three.
     ///
     /// A stopped process is there. After `false`, call [`Peer::departure`] before you read its last stores.
     #[inline]
     pub fn is_alive(&self) -> bool {
-        self.0.presence.is_present() && self.0.branch.as_ref().is_none_or(|branch| branch.trunk.is_alive())
+        self.0.presence.is_present()
+            && self.0.branch.as_ref().is_none_or(|branch| branch.trunk.is_alive() && !self.has_ended(branch))
+    }
+
+    /// Whether the other side has ended this branch, which is then kept: it may store anything there afterwards.
+    #[inline]
+    fn has_ended(&self, branch: &Branch) -> bool {
+        branch.is_ended() && self.keep_end()
+    }
+
+    #[cold]
+    fn keep_end(&self) -> bool {
+        // Pairs with the release of whoever ended it, before the caller reads what that side stored before.
+        fence(Ordering::Acquire);
+        if self.is_own() {
+            self.depart(Departure::Closed);
+        } else {
+            // Not those who wait, whose lock a thread may hold that a forked child does not have.
+            self.0.presence.depart(Departure::Closed);
+        }
+        true
     }
 
     /// Returns how the peer went, once it has. After `Some`, every store that the peer made before it went is visible
     /// here.
     pub fn departure(&self) -> Option<Departure> {
-        let own = self.0.presence.departure();
-        own.or_else(|| self.0.branch.as_ref().and_then(|branch| branch.trunk.departure()))
+        let own = || self.0.presence.departure();
+        own().or_else(|| {
+            let branch = self.0.branch.as_ref()?;
+            if self.has_ended(branch) { own() } else { branch.trunk.departure() }
+        })
     }
 
     /// Whether its process takes part in expedited membarriers.
@@ -304,6 +338,12 @@ impl Peer {
     #[cold]
     pub(crate) fn ring_taken(&self) {
         self.send_wake(self.0.branch.as_ref().map_or(WAKE_TAKEN, |branch| branch.name));
+    }
+
+    /// Has the listeners of a branch of the peer signalled.
+    #[cold]
+    pub(crate) fn ring_branch(&self, name: u32) {
+        self.send_wake(name);
     }
 
     fn send_wake(&self, serial: u32) {
@@ -455,7 +495,7 @@ pub(crate) mod tests {
 
         let (peer, flags) = (peer(), [flag(), flag(), flag()]);
         let ends: Weak<Untold> = Weak::new();
-        let branches = [1, 2, 3].map(|name| peer.branch(name, ends.clone()));
+        let branches = [1, 2, 3].map(|name| peer.branch(name, ends.clone(), None));
         let _sleepers = [0, 1, 2].map(|at| MemorySleeper::new(flags[at].clone(), &branches[at]));
         flags.iter().for_each(|flag| flag.set(protocol::ASLEEP));
         peer.depart(Departure::Died);

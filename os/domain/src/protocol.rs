@@ -196,7 +196,7 @@ impl Presence {
 #[cfg(test)]
 #[cfg(loom)]
 #[path = "protocol_loom.rs"]
-mod loom_models;
+pub(crate) mod loom_models;
 
 #[cfg(test)]
 #[cfg(loom)]

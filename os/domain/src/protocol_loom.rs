@@ -14,7 +14,7 @@ use super::*;
 
 /// A futex word: as in the kernel, the comparison and the enqueueing are one step under a lock that wakers take too.
 #[derive(Default)]
-pub(super) struct ModelFutex {
+pub(crate) struct ModelFutex {
     word: AtomicU32,
     sleeper: Mutex<Option<Thread>>,
 }
@@ -56,12 +56,12 @@ impl Futex for ModelFutex {
 
 /// Which of the two fences are there.
 #[derive(Clone, Copy)]
-pub(super) struct Fences {
-    pub(super) light: bool,
-    pub(super) heavy: bool,
+pub(crate) struct Fences {
+    pub(crate) light: bool,
+    pub(crate) heavy: bool,
 }
 
-pub(super) const BOTH: Fences = Fences { light: true, heavy: true };
+pub(crate) const BOTH: Fences = Fences { light: true, heavy: true };
 
 impl Barriers for Fences {
     fn light(&self) {
@@ -84,7 +84,7 @@ struct Channel {
 }
 
 /// A receiver that sleeps whenever it has seen all there is, until it has seen the last of `messages`.
-pub(super) fn sleep_until(flag: &ModelFutex, word: &AtomicU64, fences: Fences, messages: u64) {
+pub(crate) fn sleep_until(flag: &ModelFutex, word: &AtomicU64, fences: Fences, messages: u64) {
     loop {
         let seen = word.load(Ordering::Relaxed);
         if seen == messages {

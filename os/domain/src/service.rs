@@ -41,6 +41,10 @@ pub trait Service: Send {
     /// A peer has taken notifications since [`Peer::notify`] last said [`crate::Notified::WouldBlock`], and there is room for
     /// at least one.
     fn has_room(&mut self, _peer: &Peer) {}
+
+    /// A packet of a connected peer was read, whatever it was, and what it asked for is done. For services whose peers tell them things
+    /// in memory: a wake-up that finds no room is followed by the reading of those that have taken it.
+    fn heard(&mut self, _peer: &Peer) {}
 }
 
 /// Work that gives an answer. It runs on a thread of the domain's workers, never on the one that watches, and may take its

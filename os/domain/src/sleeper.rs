@@ -250,6 +250,11 @@ impl Drop for MemorySleeper {
     }
 }
 
+/// What [`Waker::wake_if_asleep`] does, once, for a flag that nobody keeps; `ring` has those who listen told.
+pub(crate) fn wake_if_asleep(flag: &Flag, peer: &Peer, ring: impl FnOnce()) {
+    protocol::wake_if_asleep(flag, &MachineBarriers { full: peer.needs_full_fence() }, ring);
+}
+
 /// The other side of a [`MemorySleeper`]: wakes the owner of a futex word if it sleeps or listens.
 #[derive(Clone, Debug)]
 pub struct Waker {

@@ -1,73 +1,32 @@
-//! What a client of an arena makes its owner keep and do that takes nothing of what it is told, or returns much at once.
+//! What a client of an arena makes its owner keep and do that takes nothing of what it is told, returns much at once, or stores what it
+//! likes into the words that the two share.
 #![cfg(not(loom))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
 
 mod harness;
 
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use beeline_contract_memory::{LoadPort, StorePort};
 use beeline_domain::{
-    Answer, ArenaListener, ArenaOptions, Connection, Domain, Notification, Notifications, Notified, Peer,
-    ReceiverParts, Refusal, Reply, Service, offer_windows,
+    Answer, ArenaListener, ArenaOptions, Departure, Domain, Event, Notification, Peer, Refusal, Reply,
+    SenderArena, Service, join_windows, offer_windows,
 };
-use beeline_mmio::{MemoryOptions, SharedMemory};
-use harness::{TestFolder, WATCHDOG, wait_until};
+use beeline_mmio::StoreKernel;
+use harness::arena::{Client, END, RETURN, RING};
+use harness::{TestFolder, WATCHDOG, is_readable, wait_until};
 
 const LINES: u32 = 64;
-const CREDIT_BYTES: usize = 16384 * 128;
-const OPEN: u32 = 1;
-const RETURN: u32 = 3;
 /// What an owner may have told its client before the client takes something.
 const MAX_UNTAKEN: usize = 256;
 
-/// A client that says what it likes.
-struct Client {
-    connection: Connection,
-    told: Notifications,
-}
-
-impl Client {
-    fn join(domain: &Domain) -> Self {
-        let credits = SharedMemory::create("credits", CREDIT_BYTES, MemoryOptions::default()).unwrap();
-        let (connection, _) = domain.connect("arena", br#"{"arena":1,"lines":64}"#, &[credits.fd()]).unwrap();
-        let told = connection.notifications().unwrap();
-        Client { connection, told }
-    }
-
-    fn tell(&self, code: u32, name: u32) {
-        let message = (u64::from(name) << 32 | u64::from(code)).to_le_bytes();
-        // The socket may be full of what the owner has not read.
-        while self.connection.tell(&message) == Ok(Notified::WouldBlock) {
-            std::thread::yield_now();
-        }
-    }
-
-    /// The names of the windows that the owner lends when it is asked for some.
-    fn ask(&self, lines: u32) -> Vec<u32> {
-        let ask = (u64::from(lines) << 32).to_le_bytes();
-        let reply = self.connection.call(&ask, &[]).unwrap();
-        let (leases, _) = reply.payload[8..].as_chunks::<32>();
-        leases.iter().map(|lease| u32::from_le_bytes(lease[..4].try_into().unwrap())).collect()
-    }
-
-    /// Opens a window and gives what the owner's program has of it; `None` if the owner ends the connection instead.
-    fn open(&self, name: u32, listener: &ArenaListener) -> Option<ReceiverParts> {
-        self.tell(OPEN, name);
-        loop {
-            match listener.accept(Duration::from_millis(20)) {
-                None if self.connection.peer().is_alive() => {}
-                opened => return opened,
-            }
-        }
-    }
-
-    /// Everything that the owner has told, when it tells nothing more.
-    fn take_all(&self) -> Vec<Notification> {
-        let next = || self.told.next_within(Duration::from_millis(300)).ok().flatten();
-        std::iter::from_fn(next).collect()
-    }
+/// Everything that the owner has told, when it tells nothing more.
+fn take_all(client: &Client) -> Vec<Notification> {
+    let next = || client.told.next_within(Duration::from_millis(300)).ok().flatten();
+    std::iter::from_fn(next).collect()
 }
 
 /// The window whose end is told.
@@ -85,7 +44,7 @@ fn end_that_was_not_told_in_time_is_not_the_end_of_the_next_window_of_the_name()
     let folder = TestFolder::new();
     let (domain, theirs) = (folder.open(), folder.open());
     let listener = offer(&domain, 600);
-    let client = Client::join(&theirs);
+    let mut client = Client::join(&theirs);
     let mut names = Vec::new();
     while names.len() < 2 * MAX_UNTAKEN {
         names.extend(client.ask(LINES));
@@ -98,12 +57,12 @@ fn end_that_was_not_told_in_time_is_not_the_end_of_the_next_window_of_the_name()
     let again = client.ask(LINES);
     answers += 1;
     let windows: Vec<_> = again.iter().map(|name| client.open(*name, &listener).unwrap()).collect();
-    let told = client.take_all();
+    let told = take_all(&client);
     assert!(told.len() >= MAX_UNTAKEN, "only {} were told", told.len());
     let late: Vec<_> = told.iter().filter(|told| told.answers_before >= answers).filter_map(ended).collect();
     assert!(again.iter().all(|name| !late.contains(name)), "{again:?} are open, and ended are {late:?}");
     drop(windows);
-    let ends: Vec<_> = client.take_all().iter().filter_map(ended).collect();
+    let ends: Vec<_> = take_all(&client).iter().filter_map(ended).collect();
     assert!(again.iter().all(|name| ends.contains(name)), "{again:?}, and ended are {ends:?}");
 }
 
@@ -115,7 +74,7 @@ fn client_that_takes_nothing_makes_its_owner_keep_no_more_than_its_windows() {
     let (domain, theirs) = (folder.open(), folder.open());
     let listener = offer(&domain, WINDOWS);
     for guesses in [false, true] {
-        let client = Client::join(&theirs);
+        let mut client = Client::join(&theirs);
         for _ in 0..200 {
             // Names begin at 1, so they need not be told to be known.
             let names = if guesses { (1..=16).collect() } else { client.ask(LINES) };
@@ -128,7 +87,7 @@ fn client_that_takes_nothing_makes_its_owner_keep_no_more_than_its_windows() {
                 client.tell(RETURN, *name);
             }
         }
-        let told = client.take_all().len();
+        let told = take_all(&client).len();
         assert!(
             told <= MAX_UNTAKEN + WINDOWS as usize + 1,
             "{told} notifications were kept, by guessing: {guesses}"
@@ -169,7 +128,7 @@ fn small_window_that_needs_the_pages_of_returned_ones_is_lent_by_a_worker() {
     let (domain, theirs) = (folder.open(), folder.open());
     let options = ArenaOptions { bytes: 8 * LARGE as usize * 64, ..ArenaOptions::default() };
     let listener = offer_windows(&domain, "arena", options).unwrap();
-    let client = Client::join(&theirs);
+    let mut client = Client::join(&theirs);
     let names: Vec<u32> = (0..8).flat_map(|_| client.ask(LARGE)).collect();
     for name in &names {
         drop(client.open(*name, &listener).unwrap());
@@ -188,4 +147,110 @@ fn small_window_that_needs_the_pages_of_returned_ones_is_lent_by_a_worker() {
         assert!(!is_answered.recv_timeout(WATCHDOG).unwrap().is_empty());
         holding.join().unwrap().unwrap();
     });
+}
+
+/// What the owner's program gets of an honest client, whatever another one does.
+fn pass_a_window(arena: &SenderArena, listener: &ArenaListener, value: u64) {
+    let mut sender = arena.open(StoreKernel::Cached).unwrap();
+    sender.store.store_word(0, 0, value);
+    drop(sender);
+    let receiver = listener.accept(WATCHDOG).unwrap();
+    assert_eq!((receiver.load.load_word(0, 0), receiver.peer.is_alive()), (value, false));
+}
+
+#[test]
+fn counts_and_entries_of_no_honest_client_end_its_connection_alone() {
+    let folder = TestFolder::new();
+    let (domain, theirs, honest) = (folder.open(), folder.open(), folder.open());
+    let options = ArenaOptions { clients: 1024, ..ArenaOptions::default() };
+    let listener = offer_windows(&domain, "arena", options).unwrap();
+    let arena = join_windows(&honest, "arena", LINES).unwrap();
+    let attacks: [fn(&mut Client); 7] = [
+        |client| client.memory.count(0),
+        |client| client.memory.count(u64::MAX),
+        |client| client.memory.count(1 << 63),
+        |client| client.memory.count(client.memory.told() + RING + 1),
+        // Entries that were never stored.
+        |client| client.memory.count(client.memory.told() + RING),
+        |client| client.memory.tell_word(0),
+        |client| client.memory.tell_word(u64::MAX),
+    ];
+    for (value, attack) in (1..).zip(attacks) {
+        for is_polled in [false, true] {
+            let mut client = Client::join(&theirs);
+            let name = client.ask(LINES)[0];
+            let receiver = client.open(name, &listener).unwrap();
+            attack(&mut client);
+            if is_polled {
+                // Whoever looks first finds it.
+                assert!(listener.try_accept().is_none());
+            } else {
+                client.ring();
+            }
+            wait_until(|| !client.connection.peer().is_alive() && !receiver.peer.is_alive());
+            pass_a_window(&arena, &listener, value);
+        }
+    }
+}
+
+#[test]
+fn end_that_a_client_takes_back_is_an_end() {
+    let folder = TestFolder::new();
+    let (domain, theirs) = (folder.open(), folder.open());
+    let listener = offer(&domain, 100);
+    let mut client = Client::join(&theirs);
+    let name = client.ask(LINES)[0];
+    let receiver = client.open(name, &listener).unwrap();
+    client.memory.set_ended(name, u64::MAX);
+    assert!(!receiver.peer.is_alive());
+    client.memory.set_ended(name, 0);
+    assert!(!receiver.peer.is_alive() && receiver.peer.departure() == Some(Departure::Closed));
+    // The account still has it open, as the client has not said otherwise.
+    client.tell(END, name);
+    client.tell(RETURN, name);
+    drop(receiver);
+    drop(client.open(client.ask(LINES)[0], &listener).unwrap());
+    assert!(client.connection.peer().is_alive());
+}
+
+/// A client that stores into its flag all the time keeps nobody from hearing of the windows of another one.
+#[test]
+fn client_that_storms_its_flag_delays_no_window_of_another() {
+    let folder = TestFolder::new();
+    let (domain, theirs, honest) = (folder.open(), folder.open(), folder.open());
+    let listener = offer(&domain, 100);
+    let event = Event::new().unwrap();
+    let arena = join_windows(&honest, "arena", LINES).unwrap();
+    let mut client = Client::join(&theirs);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (waiting, is_over) = (client.memory.waiting(), &is_over);
+        scope.spawn(move || {
+            for value in [0, u32::MAX, 0x0100_0001, 0x0200_0002, 1, 0x0300_0003].into_iter().cycle() {
+                waiting.store(value);
+                waiting.wake(1);
+                if is_over.load(Ordering::Relaxed) {
+                    return;
+                }
+            }
+        });
+        for value in 1..100 {
+            pass_a_window(&arena, &listener, value);
+        }
+        listener.signal(Some(&event));
+        // Kept, since an end is a packet, too.
+        let mut kept = Vec::new();
+        for value in 100..120 {
+            event.clear();
+            let mut sender = arena.open(StoreKernel::Cached).unwrap();
+            assert!(is_readable(&event, WATCHDOG), "{value}");
+            sender.store.store_word(0, 0, value);
+            let receiver = listener.try_accept().unwrap();
+            assert_eq!(receiver.load.load_word(0, 0), value);
+            kept.push((sender, receiver));
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    let name = client.ask(LINES)[0];
+    assert!(client.open(name, &listener).is_some(), "it harmed nobody but itself");
 }

@@ -14,6 +14,7 @@ use beeline_domain::{
     join_windows, offer_windows,
 };
 use beeline_mmio::StoreKernel;
+use harness::held::Held;
 use harness::{
     Helper, Role, TestFolder, WATCHDOG, fork_a_bystander, listen, open_fds, say, wait_for_end, wait_until,
 };
@@ -21,6 +22,8 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 
 const LINES: u32 = 64;
 const MANY: usize = 10_000;
+/// Windows that a client opens before it is killed, of those that it has in stock.
+const OPENED: u64 = 10;
 
 #[test]
 fn role() {
@@ -36,6 +39,19 @@ fn role() {
         }
         "both" => have_both_sides(&role),
         "churner" => churn(&join(&domain, "arena")),
+        "opener" => {
+            let arena = join(&domain, "arena");
+            let _first = arena.open(StoreKernel::Cached).unwrap();
+            assert_eq!(listen().as_deref(), Some("open"));
+            // Nobody hears of these before it dies.
+            for value in 1..=OPENED {
+                let mut sender = arena.open(StoreKernel::Cached).unwrap();
+                sender.store.store_word(0, 0, value);
+                std::mem::forget(sender);
+            }
+            say("opened");
+            wait_for_end();
+        }
         "owner" => {
             let listener = offer(&domain, "arena");
             say("ready");
@@ -195,12 +211,18 @@ const LARGE_BYTES: usize = 16 << 10;
 /// A receiver that says what its memory is while windows are there and afterwards.
 fn follow_use(listener: &ArenaListener) {
     let before = shared_bytes();
-    for _ in 0..3 {
+    for is_first in [false, true, true, false] {
         let receivers: Vec<_> = (0..LARGE).map(|_| listener.accept(WATCHDOG).unwrap()).collect();
         assert!(shared_bytes() >= before + LARGE * LARGE_BYTES);
         say("full");
-        wait_until(|| receivers.iter().all(|receiver| !receiver.peer.is_alive()));
-        drop(receivers);
+        assert_eq!(listen().as_deref(), Some("close"));
+        if is_first {
+            drop(receivers);
+            say("closed");
+        } else {
+            wait_until(|| receivers.iter().all(|receiver| !receiver.peer.is_alive()));
+            drop(receivers);
+        }
         // What free windows keep (1 MiB), the stock, and the words of windows.
         wait_until(|| shared_bytes() < before + (4 << 20));
         say("empty");
@@ -214,12 +236,33 @@ fn memory_follows_use() {
     helper.expect("ready");
     let domain = folder.open();
     let arena = join_windows(&domain, "arena", 256).unwrap();
-    for _ in 0..3 {
+    let open = |helper: &mut Helper| {
         let senders: Vec<_> = (0..LARGE).map(|_| arena.open(StoreKernel::Cached).unwrap()).collect();
         helper.expect("full");
-        drop(senders);
-        helper.expect("empty");
-    }
+        senders
+    };
+    // The sender is the first to close; the receiver is, and the sender knows; the sender does not know yet; and once more.
+    let senders = open(&mut helper);
+    helper.tell("close");
+    drop(senders);
+    helper.expect("empty");
+    let senders = open(&mut helper);
+    helper.tell("close");
+    helper.expect("closed");
+    wait_until(|| senders.iter().all(|sender| !sender.peer.is_alive()));
+    drop(senders);
+    helper.expect("empty");
+    let senders = open(&mut helper);
+    let held = Held::new(&domain, folder.open());
+    helper.tell("close");
+    helper.expect("closed");
+    drop(senders);
+    held.go_on();
+    helper.expect("empty");
+    let senders = open(&mut helper);
+    helper.tell("close");
+    drop(senders);
+    helper.expect("empty");
 }
 
 /// Opens, sends and closes until it is killed, with some windows open all the time.
@@ -236,6 +279,27 @@ fn churn(arena: &SenderArena) {
         if kept.len() > 50 {
             kept.swap_remove(mix(window) as usize % 50);
         }
+    }
+}
+
+#[test]
+fn what_a_client_opened_before_it_was_killed_is_accepted_and_then_ends() {
+    let folder = TestFolder::new();
+    let domain = folder.open();
+    let listener = offer(&domain, "arena");
+    let mut helper = folder.helper("opener", "");
+    let first = listener.accept(WATCHDOG).unwrap();
+    helper.tell("open");
+    assert_eq!(helper.hear(), "opened");
+    helper.kill();
+    wait_until(|| first.peer.departure() == Some(Departure::Died));
+    // The domain's thread has known it for a while.
+    std::thread::sleep(Duration::from_millis(100));
+    for value in 1..=OPENED {
+        let receiver = listener.accept(WATCHDOG).unwrap();
+        assert_eq!(receiver.load.load_word(0, 0), value);
+        wait_until(|| !receiver.peer.is_alive());
+        assert_eq!(receiver.peer.departure(), Some(Departure::Died));
     }
 }
 

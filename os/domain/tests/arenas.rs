@@ -8,7 +8,7 @@ mod harness;
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use beeline_contract_memory::{CreditSink, CreditSource, LoadPort, StorePort};
 use beeline_domain::{
@@ -17,6 +17,7 @@ use beeline_domain::{
     offer_windows,
 };
 use beeline_mmio::{MemoryOptions, SharedMemory, StoreKernel};
+use harness::arena::{CLIENT_BYTES, Client, END, HELLO, OPEN, RETURN};
 use harness::held::Held;
 use harness::{TestFolder, WATCHDOG, is_readable, wait_until};
 
@@ -104,6 +105,95 @@ fn windows_of_other_sizes_are_opened_when_asked_for() {
     let mut sender = open(&large);
     sender.store.store_word(1023, 7, 1);
     assert_eq!(accept(&listener).load.load_word(1023, 7), 1);
+}
+
+/// What opens and ends a window are stores: the domain's thread may be doing something else.
+#[test]
+fn window_is_opened_and_ended_while_the_thread_of_the_owners_domain_is_held() {
+    let folder = TestFolder::new();
+    let (domain, theirs) = (folder.open(), folder.open());
+    let listener = offer(&domain, 100);
+    let arena = join(&theirs);
+    drop((open(&arena), accept(&listener)));
+    let held = Held::new(&domain, folder.open());
+    let begun = Instant::now();
+    for value in 1..=20 {
+        std::thread::scope(|scope| {
+            let accepting = scope.spawn(|| {
+                let mut receiver = accept(&listener);
+                while receiver.sleeper.sleep(WATCHDOG, || false) != Slept::PeerGone {}
+                receiver.load.load_word(0, 0)
+            });
+            let mut sender = open(&arena);
+            sender.store.store_word(0, 0, value);
+            std::thread::sleep(Duration::from_millis(value));
+            drop(sender);
+            assert_eq!(accepting.join().unwrap(), value);
+        });
+    }
+    // One that is not woken looks again after a second.
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    held.go_on();
+}
+
+#[test]
+fn event_is_signalled_by_a_client_that_joins_after_it_was_given() {
+    let folder = TestFolder::new();
+    let domain = folder.open();
+    let listener = offer(&domain, 100);
+    let event = Event::new().unwrap();
+    event.clear();
+    listener.signal(Some(&event));
+    let arena = join(&domain);
+    let sender = open(&arena);
+    assert!(is_readable(&event, WATCHDOG));
+    assert!(listener.has_opened());
+    drop((sender, accept(&listener)));
+    listener.signal(None);
+    event.clear();
+    let _sender = open(&arena);
+    assert!(listener.try_accept().is_some() && !is_readable(&event, Duration::ZERO));
+}
+
+/// Whoever sleeps for the windows of all clients sleeps for those of one that was not there yet, too.
+#[test]
+fn thread_that_accepts_is_woken_by_a_client_that_joins_later() {
+    let folder = TestFolder::new();
+    let domain = folder.open();
+    let listener = offer_windows(&domain, "arena", ArenaOptions { clients: 1024, ..options(100) }).unwrap();
+    let begun = Instant::now();
+    for _ in 0..15 {
+        std::thread::scope(|scope| {
+            let accepting = scope.spawn(|| accept(&listener));
+            std::thread::sleep(Duration::from_millis(10));
+            let _sender = open(&join(&domain));
+            accepting.join().unwrap();
+        });
+    }
+    // One that is not woken looks again after a second.
+    assert!(begun.elapsed() < Duration::from_secs(7), "{:?}", begun.elapsed());
+}
+
+/// One of the threads that accept sleeps for all; when it gives up, another one does.
+#[test]
+fn thread_that_accepts_for_longer_than_the_one_that_sleeps_is_woken() {
+    let folder = TestFolder::new();
+    let domain = folder.open();
+    let listener = offer(&domain, 100);
+    let arena = join(&domain);
+    let begun = Instant::now();
+    for _ in 0..15 {
+        std::thread::scope(|scope| {
+            scope.spawn(|| assert!(listener.accept(Duration::from_millis(20)).is_none()));
+            std::thread::sleep(Duration::from_millis(5));
+            let accepting = scope.spawn(|| accept(&listener));
+            std::thread::sleep(Duration::from_millis(30));
+            let _sender = open(&arena);
+            accepting.join().unwrap();
+        });
+    }
+    // One that is not woken looks again after a second.
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
 }
 
 /// What was sent before a window was given up is there for whoever accepts it afterwards.
@@ -298,9 +388,6 @@ fn hello(
     domain.connect("arena", request, &[memory.fd()])
 }
 
-const CREDIT_BYTES: usize = 16384 * 128;
-const HELLO: &[u8] = br#"{"arena":1,"lines":64}"#;
-
 fn word(code: u32, name: u32) -> [u8; 8] {
     (u64::from(name) << 32 | u64::from(code)).to_le_bytes()
 }
@@ -315,41 +402,42 @@ fn hostile_clients_lose_their_connection_and_nobody_else_anything() {
     let (mut sender, mut receiver) = (open(&arena), accept(&listener));
     for (bytes, request) in [
         (4096, HELLO),
-        (CREDIT_BYTES * 2, HELLO),
-        (CREDIT_BYTES, b"" as &[u8]),
-        (CREDIT_BYTES, br#"{"arena":2,"lines":64}"#),
-        (CREDIT_BYTES, br#"{"arena":1,"lines":63}"#),
-        (CREDIT_BYTES, br#"{"arena":1,"lines":2048}"#),
+        (CLIENT_BYTES * 2, HELLO),
+        (CLIENT_BYTES, b"" as &[u8]),
+        (CLIENT_BYTES, br#"{"arena":1,"lines":64}"#),
+        (CLIENT_BYTES, br#"{"arena":2,"lines":63}"#),
+        (CLIENT_BYTES, br#"{"arena":2,"lines":2048}"#),
     ] {
         assert!(hello(&domain, bytes, request).is_err());
     }
     assert!(domain.connect("arena", HELLO, &[]).is_err());
     // Open what was never lent, end what is not open, return twice, say nothing that is anything.
-    let lent = || -> (Connection, u32) {
-        let (connection, _) = hello(&domain, CREDIT_BYTES, HELLO).unwrap();
-        let reply = connection.call(&word(0, LINES), &[]).unwrap();
-        let name = u32::from_le_bytes(reply.payload[8..12].try_into().unwrap());
-        (connection, name)
+    let lent = || {
+        let client = Client::join(&domain);
+        let name = client.ask(LINES)[0];
+        (client, name)
     };
     for words in [
-        &[(1, 9999)][..],
-        &[(1, 0)],
-        &[(2, 1)],
-        &[(3, 1)],
+        &[(OPEN, 9999)][..],
+        &[(OPEN, 0)],
+        &[(END, 1)],
+        &[(RETURN, 1)],
         &[(9, 1)],
-        &[(1, 1), (1, 1)],
-        &[(1, 1), (2, 1), (2, 1)],
-        &[(1, 1), (3, 1), (3, 1)],
-        &[(1, 1), (3, 1), (2, 1)],
+        &[(OPEN, 1), (OPEN, 1)],
+        &[(OPEN, 1), (END, 1), (END, 1)],
+        &[(OPEN, 1), (RETURN, 1), (RETURN, 1)],
+        &[(OPEN, 1), (RETURN, 1), (END, 1)],
     ] {
-        let (connection, name) = lent();
+        let (mut client, name) = lent();
         for (code, said) in words {
-            let name = if *said == 1 { name } else { *said };
-            let _ = connection.tell(&word(*code, name));
+            client.tell(*code, if *said == 1 { name } else { *said });
         }
-        wait_until(|| !connection.peer().is_alive());
+        wait_until(|| !client.connection.peer().is_alive());
     }
-    let (connection, _) = lent();
+    let (client, _) = lent();
+    let _ = client.connection.tell(&word(OPEN, 1));
+    wait_until(|| !client.connection.peer().is_alive());
+    let (Client { connection, memory: _memory, .. }, _) = lent();
     for ask in [&b""[..], &word(1, LINES), &word(0, 3), &word(0, 2048), &[0; 100]] {
         assert!(connection.call(ask, &[]).is_err());
     }

@@ -10,9 +10,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use beeline_domain::{
-    Answer, ConnectError, Departure, Domain, DomainConfig, MayArrive, MisuseError, OfferError, OfferOptions,
-    Peer, Refusal, Reply, Service,
+    Answer, ConnectError, Departure, Domain, DomainConfig, MayArrive, MisuseError, Notified, OfferError,
+    OfferOptions, Peer, Refusal, Reply, Service,
 };
+use harness::held::Held;
 use harness::{Helper, Role, TestFolder, fork_a_bystander, listen, open_fds, say, wait_for_end, wait_until};
 use rustix::fs::MemfdFlags;
 use rustix::process::Signal;
@@ -46,6 +47,30 @@ impl Service for Echo {
 fn echo() -> (Box<dyn Service>, Receiver<(Peer, &'static str)>) {
     let (sender, receiver) = channel();
     (Box::new(Echo(sender)), receiver)
+}
+
+/// The owner reads nothing for a while, and the connection is full of what it was told.
+#[test]
+fn call_waits_for_room_in_the_connection() {
+    let folder = TestFolder::new();
+    let (domain, theirs) = (folder.open(), folder.open());
+    let (service, _events) = echo();
+    let _offer = domain.offer("name", service).unwrap();
+    let (connection, _) = theirs.connect("name", b"", &[]).unwrap();
+    let held = Held::new(&domain, folder.open());
+    while connection.tell(&[7; 4096]) == Ok(Notified::Accepted) {}
+    std::thread::scope(|scope| {
+        let calling = scope.spawn(|| connection.call(b"abc", &[]));
+        std::thread::sleep(Duration::from_millis(50));
+        held.go_on();
+        assert_eq!(calling.join().unwrap().unwrap().payload, b"cba");
+    });
+    // No longer than it was told to.
+    let held = Held::new(&domain, folder.open());
+    while connection.tell(&[7; 4096]) == Ok(Notified::Accepted) {}
+    let late = connection.call_within(b"abc", &[], Duration::from_millis(20)).unwrap_err();
+    assert!(matches!(late, ConnectError::TimedOut { .. }), "{late}");
+    held.go_on();
 }
 
 #[test]

@@ -35,6 +35,8 @@
 #define BEELINE_DATAGRAM_ETHERTYPE 34997
 /* Version of the datagram protocol; a frame of another version is dropped. */
 #define BEELINE_DATAGRAM_VERSION 1
+/* Entries of the ring in which a client of an arena tells its owner what it does. More than three for each window that there may be, so none is overwritten before it is heard. */
+#define BEELINE_ARENA_TELLS 65536
 /* What marks a link_side, and its version. */
 #define BEELINE_LINK_SIDE_FORMAT 200192002
 /* Most datagrams of one direction under way: the bits of `selective`, and one. */
@@ -100,6 +102,20 @@
 /* Random, not 0, and another one each time that the side comes up anew. */
 #define BEELINE_SAID_INCARNATION_LSB 32
 #define BEELINE_SAID_INCARNATION_MASK 0xffffffffULL
+
+/* What the client of an arena tells its owner of one window. */
+/* 1: a window that was lent is open; 2: its sender sends nothing more; 3: it is returned, and no store of its sender is under way. */
+#define BEELINE_ARENA_TELL_CODE_LSB 0
+#define BEELINE_ARENA_TELL_CODE_MASK 0xffULL
+/* Of an open window, how its sender stores: 1 cached, 2 nt8, 3 nt-sse2, 4 nt-avx2, 5 nt-avx512, 6 movdir64b, 7 stnp; anything else is not known. Otherwise zero. */
+#define BEELINE_ARENA_TELL_KERNEL_LSB 8
+#define BEELINE_ARENA_TELL_KERNEL_MASK 0xffULL
+/* Zero. */
+#define BEELINE_ARENA_TELL_RESERVED_LSB 16
+#define BEELINE_ARENA_TELL_RESERVED_MASK 0xffffULL
+/* The window's name in the arena, from 1 on. */
+#define BEELINE_ARENA_TELL_NAME_LSB 32
+#define BEELINE_ARENA_TELL_NAME_MASK 0xffffffffULL
 
 /* First word of every message of a lap window: a window whose receivers only load from it. Bit 63 of every word that is stored there is the lap, so that a word has arrived when it has the lap that its receiver expects; a fresh window is zero. Bit 63 of the payload words behind the header stands in the header. */
 /* Payload bytes; the words of kind lap_tops are not counted. */
@@ -482,15 +498,28 @@ struct beeline_window_control {
 };
 #define BEELINE_WINDOW_CONTROL_SENDER_WAITING_OFFSET 0
 
-/* In the sender's memory, pushed by the receiver. The two words are on lines of their own. */
+/* In the sender's memory, pushed by the receiver but for `sender_ended`. The first two words are on lines of their own. */
 struct beeline_credit_page {
 	uint64_t freed_lines; /* Absolute count of lines freed since the window was made. */
 	uint8_t unused_8[56];
 	uint32_t receiver_waiting; /* Futex word, the same in both byte orders: bits 0 and 24 while the receiver sleeps for messages, bits 1 and 25 while it waits by descriptor. */
-	uint8_t unused_68[60];
+	uint8_t unused_68[4];
+	uint64_t sender_ended; /* Of a window in an arena: stored by the sender, not 0 once it sends nothing more. */
+	uint8_t unused_80[48];
 };
 #define BEELINE_CREDIT_PAGE_FREED_LINES_OFFSET 0
 #define BEELINE_CREDIT_PAGE_RECEIVER_WAITING_OFFSET 64
+#define BEELINE_CREDIT_PAGE_SENDER_ENDED_OFFSET 72
+
+/* Of an arena: in the client's memory, behind the credits of its windows. arena_tells words follow, each of which is one arena_tell: the entry of count n is word n modulo arena_tells. */
+struct beeline_arena_client_memory {
+	uint64_t told; /* Absolute count of what the client has told, stored after the entry. */
+	uint8_t unused_8[56];
+	uint32_t owner_waiting; /* Futex word, the same in both byte orders: bits 0 and 24 while the owner sleeps for windows, bits 1 and 25 while it waits by descriptor. */
+	uint8_t unused_68[4028];
+};
+#define BEELINE_ARENA_CLIENT_MEMORY_TOLD_OFFSET 0
+#define BEELINE_ARENA_CLIENT_MEMORY_OWNER_WAITING_OFFSET 64
 
 /* What one side of a link without a common kernel pushes to the other, once in half a period and whole. Every word has the fields of `said`. Word 0 is stored last and loaded first. All zero: nobody came yet. */
 struct beeline_link_side {

@@ -26,6 +26,8 @@ pub const MAX_QUEUES: usize = 1024;
 pub const DATAGRAM_ETHERTYPE: usize = 34997;
 /// Version of the datagram protocol; a frame of another version is dropped.
 pub const DATAGRAM_VERSION: usize = 1;
+/// Entries of the ring in which a client of an arena tells its owner what it does. More than three for each window that there may be, so none is overwritten before it is heard.
+pub const ARENA_TELLS: usize = 65536;
 /// What marks a link_side, and its version.
 pub const LINK_SIDE_FORMAT: usize = 200192002;
 /// Most datagrams of one direction under way: the bits of `selective`, and one.
@@ -107,6 +109,25 @@ pub mod said {
     pub const INCARNATION_LSB: u32 = 32;
     /// Mask of `incarnation` before shifting.
     pub const INCARNATION_MASK: u64 = 0xffffffff;
+}
+/// What the client of an arena tells its owner of one window.
+pub mod arena_tell {
+    /// Lowest bit of `code`: 1: a window that was lent is open; 2: its sender sends nothing more; 3: it is returned, and no store of its sender is under way.
+    pub const CODE_LSB: u32 = 0;
+    /// Mask of `code` before shifting.
+    pub const CODE_MASK: u64 = 0xff;
+    /// Lowest bit of `kernel`: Of an open window, how its sender stores: 1 cached, 2 nt8, 3 nt-sse2, 4 nt-avx2, 5 nt-avx512, 6 movdir64b, 7 stnp; anything else is not known. Otherwise zero.
+    pub const KERNEL_LSB: u32 = 8;
+    /// Mask of `kernel` before shifting.
+    pub const KERNEL_MASK: u64 = 0xff;
+    /// Lowest bit of `reserved`: Zero.
+    pub const RESERVED_LSB: u32 = 16;
+    /// Mask of `reserved` before shifting.
+    pub const RESERVED_MASK: u64 = 0xffff;
+    /// Lowest bit of `name`: The window's name in the arena, from 1 on.
+    pub const NAME_LSB: u32 = 32;
+    /// Mask of `name` before shifting.
+    pub const NAME_MASK: u64 = 0xffffffff;
 }
 /// First word of every message of a lap window: a window whose receivers only load from it. Bit 63 of every word that is stored there is the lap, so that a word has arrived when it has the lap that its receiver expects; a fresh window is zero. Bit 63 of the payload words behind the header stands in the header.
 pub mod lap_header {
@@ -590,7 +611,7 @@ pub mod window_control {
     /// Byte offset of `sender_waiting` (4 bytes): Futex word, the same in both byte orders: bits 0 and 24 while the sender sleeps for credits, bits 1 and 25 while it waits by descriptor.
     pub const SENDER_WAITING_OFFSET: usize = 0;
 }
-/// In the sender's memory, pushed by the receiver. The two words are on lines of their own.
+/// In the sender's memory, pushed by the receiver but for `sender_ended`. The first two words are on lines of their own.
 pub mod credit_page {
     /// Bytes of the structure.
     pub const BYTES: usize = 128;
@@ -598,6 +619,17 @@ pub mod credit_page {
     pub const FREED_LINES_OFFSET: usize = 0;
     /// Byte offset of `receiver_waiting` (4 bytes): Futex word, the same in both byte orders: bits 0 and 24 while the receiver sleeps for messages, bits 1 and 25 while it waits by descriptor.
     pub const RECEIVER_WAITING_OFFSET: usize = 64;
+    /// Byte offset of `sender_ended` (8 bytes): Of a window in an arena: stored by the sender, not 0 once it sends nothing more.
+    pub const SENDER_ENDED_OFFSET: usize = 72;
+}
+/// Of an arena: in the client's memory, behind the credits of its windows. arena_tells words follow, each of which is one arena_tell: the entry of count n is word n modulo arena_tells.
+pub mod arena_client_memory {
+    /// Bytes of the structure.
+    pub const BYTES: usize = 4096;
+    /// Byte offset of `told` (8 bytes): Absolute count of what the client has told, stored after the entry.
+    pub const TOLD_OFFSET: usize = 0;
+    /// Byte offset of `owner_waiting` (4 bytes): Futex word, the same in both byte orders: bits 0 and 24 while the owner sleeps for windows, bits 1 and 25 while it waits by descriptor.
+    pub const OWNER_WAITING_OFFSET: usize = 64;
 }
 /// What one side of a link without a common kernel pushes to the other, once in half a period and whole. Every word has the fields of `said`. Word 0 is stored last and loaded first. All zero: nobody came yet.
 pub mod link_side {

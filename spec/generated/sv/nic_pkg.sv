@@ -33,6 +33,9 @@ package nic_pkg;
   localparam int unsigned DatagramEthertype = 34997;
   // Version of the datagram protocol; a frame of another version is dropped.
   localparam int unsigned DatagramVersion = 1;
+  // Entries of the ring in which a client of an arena tells its owner what it does. More than
+  // three for each window that there may be, so none is overwritten before it is heard.
+  localparam int unsigned ArenaTells = 65536;
   // What marks a link_side, and its version.
   localparam int unsigned LinkSideFormat = 200192002;
   // Most datagrams of one direction under way: the bits of `selective`, and one.
@@ -606,6 +609,14 @@ package nic_pkg;
     logic [31:0] value;
   } said_word_t;
 
+  // What the client of an arena tells its owner of one window.
+  typedef struct packed {
+    logic [31:0] name;
+    logic [15:0] reserved;
+    logic [7:0]  kernel;
+    logic [7:0]  code;
+  } arena_tell_word_t;
+
   // First word of every message of a lap window: a window whose receivers only load from it. Bit
   // 63 of every word that is stored there is the lap, so that a word has arrived when it has the
   // lap that its receiver expects; a fresh window is zero. Bit 63 of the payload words behind the
@@ -830,10 +841,18 @@ package nic_pkg;
     logic [31:0]  sender_waiting;
   } window_control_t;
 
-  // In the sender's memory, pushed by the receiver. The two words are on lines of their own.
+  // In the sender's memory, pushed by the receiver but for `sender_ended`. The first two words
+  // are on lines of their own.
   localparam int unsigned CreditPageBytes = 128;
   localparam int unsigned CreditPageFreedLinesOffset = 0;
   localparam int unsigned CreditPageReceiverWaitingOffset = 64;
+  localparam int unsigned CreditPageSenderEndedOffset = 72;
+
+  // Of an arena: in the client's memory, behind the credits of its windows. arena_tells words
+  // follow, each of which is one arena_tell: the entry of count n is word n modulo arena_tells.
+  localparam int unsigned ArenaClientMemoryBytes = 4096;
+  localparam int unsigned ArenaClientMemoryToldOffset = 0;
+  localparam int unsigned ArenaClientMemoryOwnerWaitingOffset = 64;
 
   // What one side of a link without a common kernel pushes to the other, once in half a period
   // and whole. Every word has the fields of `said`. Word 0 is stored last and loaded first. All

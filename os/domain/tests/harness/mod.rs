@@ -5,6 +5,7 @@
 //! none outlives its test. Every wait is for an event; a watchdog ends the whole program if one does not come.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub mod arena;
 pub mod held;
 pub mod users;
 

@@ -1,16 +1,17 @@
 //! What a hostile side of an arena says, reachable for the fuzz targets alone (`crate::fuzzing`).
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use super::leases::Leases;
 use super::messages::{Ask, Hello, Note, Tell, Terms};
 use super::options::part_bytes;
 use super::slots::Slots;
+use super::tells::{Hearer, TellMemory};
 
 /// Whether these bytes are any message of an arena.
 pub(crate) fn decode(bytes: &[u8]) -> bool {
-    let from_client =
-        Hello::decode(bytes).is_ok() | Tell::decode(bytes).is_some() | Ask::decode(bytes).is_some();
+    let from_client = Hello::decode(bytes).is_ok() | Ask::decode(bytes).is_some();
     from_client | Terms::decode(bytes).is_ok() | Note::decode(bytes).is_ok()
 }
 
@@ -54,4 +55,49 @@ pub(crate) fn told(lent: u8, said: &[(u8, u8)]) {
             }
         }
     }
+}
+
+/// A ring of which every word is what a client likes.
+struct Said<'a> {
+    told: Cell<u64>,
+    entries: &'a [u64],
+}
+
+impl TellMemory for Said<'_> {
+    fn told(&self) -> u64 {
+        self.told.get()
+    }
+
+    fn publish(&self, told: u64) {
+        self.told.set(told);
+    }
+
+    fn load(&self, at: u64) -> u64 {
+        self.entries.get(at as usize % self.entries.len().max(1)).copied().unwrap_or(at)
+    }
+
+    fn store(&self, _: u64, _: u64) {}
+}
+
+/// What an owner hears of these counts, stored one after the other, and of these entries: how many entries, until the client is
+/// disconnected.
+pub(crate) fn heard(counts: &[u64], entries: &[u64]) -> u64 {
+    let said = Said { told: Cell::new(0), entries };
+    let mut hearer = Hearer::default();
+    for count in counts {
+        said.publish(*count);
+        loop {
+            let before = hearer.heard();
+            match hearer.next(&said) {
+                Ok(Some(entry)) => {
+                    let _ = Tell::decode(entry);
+                    assert_eq!(hearer.heard(), before + 1);
+                }
+                Ok(None) => break,
+                Err(_) => return before,
+            }
+        }
+        assert_eq!(hearer.heard(), *count);
+    }
+    hearer.heard()
 }

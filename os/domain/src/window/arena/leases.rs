@@ -21,15 +21,22 @@ pub(super) struct Leases {
     lines: u32,
     /// The end of each window by its start.
     ranges: BTreeMap<usize, usize>,
-    /// The start of each window by its name.
-    starts: HashMap<u32, usize>,
+    /// Each window by its name.
+    held: HashMap<u32, Holding>,
     stock: Vec<Lease>,
+}
+
+#[derive(Debug)]
+struct Holding {
+    start: usize,
+    /// Whether its receiver has ended.
+    is_ended: bool,
 }
 
 impl Leases {
     /// Nothing is lent of `bytes` bytes of memory; windows of `lines` lines are to be.
     pub(super) fn new(bytes: usize, lines: u32) -> Self {
-        Leases { bytes, lines, ranges: BTreeMap::new(), starts: HashMap::new(), stock: Vec::new() }
+        Leases { bytes, lines, ranges: BTreeMap::new(), held: HashMap::new(), stock: Vec::new() }
     }
 
     /// Takes a window in, and keeps it in stock if it has as many lines as those.
@@ -68,11 +75,11 @@ impl Leases {
                 "the window at offset {start} and the one at {other}, which is lent, overlap"
             ));
         }
-        if self.starts.contains_key(&name) {
+        if self.held.contains_key(&name) {
             return Err(format!("window {name} is lent twice"));
         }
         self.ranges.insert(start, end);
-        self.starts.insert(name, start);
+        self.held.insert(name, Holding { start, is_ended: false });
         Ok(())
     }
 
@@ -81,11 +88,17 @@ impl Leases {
         self.stock.pop()
     }
 
-    /// The window is about to be returned.
-    pub(super) fn give_up(&mut self, name: u32) {
-        if let Some(start) = self.starts.remove(&name) {
-            self.ranges.remove(&start);
-        }
+    /// The receiver of a window has ended; `false` if this side has returned it meanwhile.
+    pub(super) fn receiver_ended(&mut self, name: u32) -> bool {
+        self.held.get_mut(&name).map(|holding| holding.is_ended = true).is_some()
+    }
+
+    /// The window is about to be returned; whether its receiver has ended before, as far as is known.
+    pub(super) fn give_up(&mut self, name: u32) -> bool {
+        self.held.remove(&name).is_some_and(|holding| {
+            self.ranges.remove(&holding.start);
+            holding.is_ended
+        })
     }
 }
 
@@ -144,7 +157,8 @@ mod tests {
             leases.give_up(2);
             assert_eq!(leases.ranges.len(), 1);
         }
-        leases.give_up(1);
+        assert!(leases.receiver_ended(1) && leases.give_up(1));
+        assert!(!leases.receiver_ended(1) && !leases.give_up(1));
         leases.take_in(Lease { name: MAX_ARENA_WINDOWS, ..GOOD }).unwrap();
     }
 

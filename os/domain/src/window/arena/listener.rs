@@ -5,10 +5,10 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use super::messages::{Ask, Hello, Tell};
+use super::messages::{Ask, Hello};
 use super::options::ArenaOptions;
-use super::owner::{Opened, OwnedArena};
-use super::queue::Queue;
+use super::owner::{Openings, OwnedArena};
+use super::queue::{Client, Queue};
 use crate::window::ReceiverParts;
 use crate::window::options::{WindowError, check_lines};
 use crate::{Answer, Disposer, Domain, Event, Offer, OfferOptions, Peer, PeerId, Refusal, Service, Shares};
@@ -17,7 +17,7 @@ use crate::{Answer, Disposer, Domain, Event, Offer, OfferOptions, Peer, PeerId, 
 #[derive(Debug)]
 pub struct ArenaListener {
     offer: Arc<Offer>,
-    queue: Arc<Queue<Opened>>,
+    queue: Arc<Openings>,
 }
 
 /// Offers windows under `name`: each client that joins gets an arena of its own, and opens windows in it.
@@ -98,7 +98,7 @@ impl Drop for ArenaListener {
 struct Maker {
     name: String,
     options: Arc<ArenaOptions>,
-    queue: Arc<Queue<Opened>>,
+    queue: Arc<Openings>,
     disposer: Disposer,
     /// Each is made by a worker; until it is done, nothing more is heard of its client.
     arenas: HashMap<PeerId, Arc<OnceLock<Arc<OwnedArena>>>>,
@@ -149,23 +149,28 @@ impl Service for Maker {
         if check_lines(ask.lines).is_err() {
             return Err(Refusal::new(format!("a window of {} lines", ask.lines)));
         }
-        if OwnedArena::is_small(ask.lines)
-            && let Some(answer) = arena.asked_at_once(ask.lines)
-        {
-            return answer.map(Answer::Now);
+        // What it has returned before may be what it gets.
+        if OwnedArena::is_small(ask.lines) && arena.has_told_little() {
+            OwnedArena::hear_all(arena);
+            if let Some(answer) = arena.asked_at_once(ask.lines) {
+                return answer.map(Answer::Now);
+            }
         }
         let arena = Arc::clone(arena);
-        Ok(Answer::later(move |pace| arena.asked(ask.lines, pace)))
+        Ok(Answer::later(move |pace| {
+            OwnedArena::hear_all(&arena);
+            arena.asked(ask.lines, pace)
+        }))
     }
 
-    fn told(&mut self, peer: &Peer, message: &[u8]) {
-        let Some(arena) = self.arena(peer) else { return };
-        if Tell::decode(message).is_none_or(|tell| arena.told(tell).is_err()) {
-            tracing::warn!(
-                pid = peer.pid(),
-                "a client broke the protocol of its windows; it is disconnected"
-            );
-            peer.disconnect();
+    fn told(&mut self, peer: &Peer, _: &[u8]) {
+        tracing::warn!(pid = peer.pid(), "a client of windows tells what it has to ask; it is disconnected");
+        peer.disconnect();
+    }
+
+    fn heard(&mut self, peer: &Peer) {
+        if let Some(arena) = self.arena(peer) {
+            arena.packet_came();
         }
     }
 

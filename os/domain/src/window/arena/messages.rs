@@ -1,8 +1,10 @@
-//! What the two sides of an arena say: texts when they meet, fixed little-endian words afterwards.
+//! What the two sides of an arena say: texts when they meet, fixed little-endian words afterwards. A client tells what it does in the
+//! ring of `tells.rs`; packets are what it asks for, and what the owner says.
 //!
 //! Nothing here is trusted by whoever reads it: names and sizes are bounded here, what belongs together is checked by the accounts.
 
 use beeline_mmio::StoreKernel;
+use beeline_spec::formats::arena_tell;
 use serde::{Deserialize, Serialize};
 
 use super::options::{BATCH, MAX_ARENA_WINDOWS, check_bytes};
@@ -10,9 +12,9 @@ use crate::MAX_NOTIFICATION_BYTES;
 use crate::window::options::{WindowError, check_lines};
 
 /// Version of these messages.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
-/// The client's first request; one descriptor comes with it, the memory of its credits.
+/// The client's first request; one descriptor comes with it, the memory of its credits and of what it tells.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Hello {
     arena: u32,
@@ -121,29 +123,45 @@ pub(super) enum Tell {
     Return { name: u32 },
 }
 
+/// The store kernels by their numbers in the ring, from 1 on. St64b stores to no memory.
+const KERNELS: [StoreKernel; 7] = [
+    StoreKernel::Cached,
+    StoreKernel::Nt8,
+    StoreKernel::NtSse2,
+    StoreKernel::NtAvx2,
+    StoreKernel::NtAvx512,
+    StoreKernel::Movdir64b,
+    StoreKernel::Stnp,
+];
+
 impl Tell {
-    pub(super) fn encode(self) -> Vec<u8> {
+    pub(super) fn encode(self) -> u64 {
         let (code, name, kernel) = match self {
-            Tell::Open { name, kernel } => (1, name, kernel.map_or("", StoreKernel::name)),
-            Tell::End { name } => (2, name, ""),
-            Tell::Return { name } => (3, name, ""),
+            Tell::Open { name, kernel } => (1, name, kernel),
+            Tell::End { name } => (2, name, None),
+            Tell::Return { name } => (3, name, None),
         };
-        let mut bytes = (u64::from(name) << 32 | code).to_le_bytes().to_vec();
-        bytes.extend_from_slice(kernel.as_bytes());
-        bytes
+        let number = kernel.and_then(|kernel| KERNELS.iter().position(|known| *known == kernel));
+        let number = number.map_or(0, |index| index as u64 + 1);
+        u64::from(name) << arena_tell::NAME_LSB
+            | number << arena_tell::KERNEL_LSB
+            | code << arena_tell::CODE_LSB
     }
 
-    pub(super) fn decode(message: &[u8]) -> Option<Self> {
-        let (word, kernel) = message.split_first_chunk::<8>()?;
-        let word = u64::from_le_bytes(*word);
-        let name = name_in((word >> 32) as u32)?;
-        match word as u32 {
-            1 => {
-                let kernel = str::from_utf8(kernel).ok()?.parse().ok();
-                Some(Tell::Open { name, kernel })
-            }
-            2 if kernel.is_empty() => Some(Tell::End { name }),
-            3 if kernel.is_empty() => Some(Tell::Return { name }),
+    pub(super) fn decode(word: u64) -> Option<Self> {
+        let field = |lsb: u32, mask: u64| word >> lsb & mask;
+        let name = name_in(field(arena_tell::NAME_LSB, arena_tell::NAME_MASK) as u32)?;
+        let number = field(arena_tell::KERNEL_LSB, arena_tell::KERNEL_MASK) as usize;
+        if field(arena_tell::RESERVED_LSB, arena_tell::RESERVED_MASK) != 0 {
+            return None;
+        }
+        match field(arena_tell::CODE_LSB, arena_tell::CODE_MASK) {
+            1 => Some(Tell::Open {
+                name,
+                kernel: number.checked_sub(1).and_then(|at| KERNELS.get(at).copied()),
+            }),
+            2 if number == 0 => Some(Tell::End { name }),
+            3 if number == 0 => Some(Tell::Return { name }),
             _ => None,
         }
     }
@@ -204,13 +222,16 @@ mod tests {
     #[test]
     fn messages_come_back() {
         for kernel in StoreKernel::ALL {
-            let open = Tell::Open { name: 7, kernel: Some(kernel) };
-            assert_eq!(Tell::decode(&open.encode()), Some(open));
+            let kernel = Some(kernel).filter(|kernel| *kernel != StoreKernel::St64b);
+            let open = Tell::Open { name: 7, kernel };
+            assert_eq!(Tell::decode(open.encode()), Some(open));
         }
-        let unknown = [&Tell::Open { name: 7, kernel: None }.encode()[..], b"by-pigeon"].concat();
-        assert_eq!(Tell::decode(&unknown), Some(Tell::Open { name: 7, kernel: None }));
+        let unknown = Tell::Open { name: 7, kernel: None };
+        for number in [0, KERNELS.len() as u64 + 1, 255] {
+            assert_eq!(Tell::decode(unknown.encode() | number << 8), Some(unknown));
+        }
         for tell in [Tell::End { name: 1 }, Tell::Return { name: MAX_ARENA_WINDOWS }] {
-            assert_eq!(Tell::decode(&tell.encode()), Some(tell));
+            assert_eq!(Tell::decode(tell.encode()), Some(tell));
         }
         for note in [Note::Lent(vec![]), Note::Lent(vec![LEASE; BATCH as usize]), Note::Ended { name: 3 }] {
             assert_eq!(Note::decode(&note.encode()).unwrap(), note);
@@ -226,12 +247,11 @@ mod tests {
         let word = |code: u32, name: u32| (u64::from(name) << 32 | u64::from(code)).to_le_bytes();
         for (code, name) in [(0, 1), (1, 0), (2, 0), (3, MAX_ARENA_WINDOWS + 1), (4, 1), (u32::MAX, u32::MAX)]
         {
-            assert_eq!(Tell::decode(&word(code, name)), None, "{code} {name}");
+            assert_eq!(Tell::decode(u64::from_le_bytes(word(code, name))), None, "{code} {name}");
         }
-        for tell in
-            [&b""[..], b"1234567", &[&word(2, 1)[..], b"x"].concat(), &[&word(1, 1)[..], b"\xff"].concat()]
-        {
-            assert_eq!(Tell::decode(tell), None);
+        let of_one = |low: u64| 1 << 32 | low;
+        for word in [of_one(1 << 16 | 1), of_one(1 << 31 | 1), of_one(1 << 8 | 2), of_one(255 << 8 | 3)] {
+            assert_eq!(Tell::decode(word), None, "{word:#x}");
         }
         let lease = |words: [u64; 4]| [&word(1, 0)[..], &words.map(u64::to_le_bytes).concat()].concat();
         assert!(Note::decode(&lease(LEASE.words())).is_ok());
@@ -249,7 +269,7 @@ mod tests {
         for ask in [&b""[..], &word(1, 64), &[0; 9]] {
             assert_eq!(Ask::decode(ask), None);
         }
-        for hello in [&b""[..], b"{}", br#"{"arena":2,"lines":64}"#, b"\xff"] {
+        for hello in [&b""[..], b"{}", br#"{"arena":1,"lines":64}"#, b"\xff"] {
             assert!(Hello::decode(hello).is_err());
         }
         for terms in [

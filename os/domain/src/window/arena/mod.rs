@@ -6,13 +6,14 @@
 //! each process. The two share their arena with nobody else: whoever has such memory can write all of it.
 //!
 //! The owner *lends* windows before they are wanted: blank, with a blank and an epoch of their own. The client opens one by telling
-//! so, without waiting for an answer, and its first message may be there before the owner hears of it. Each window ends by itself:
+//! so in memory, and wakes whoever waits for it; its first message may be there before the owner hears of it. Each window ends by itself:
 //! its peer ([`crate::Peer`]) is gone when the other side drops its half, while the connection and the other windows go on.
 //! A window is lent anew only when both halves are gone, handles of its memory included, so that no late store, blank or credit of
 //! an honest process reaches what was lent anew. A process that stores on all the same spoils its own windows: the arena has no others.
 //!
-//! What both tell each other is in `messages.rs`, what each keeps account of in `slots.rs` (the owner) and `leases.rs` (the
-//! client), and docs/decisions/0035-arenas.md says why.
+//! What both tell each other is in `messages.rs`, how the client does in `tells.rs` and who hears it in `queue.rs`, what each keeps
+//! account of in `slots.rs` (the owner) and `leases.rs` (the client). docs/decisions/0035-arenas.md and
+//! docs/decisions/0041-windows-of-arenas-open-by-stores.md say why.
 
 #[cfg(fuzzing)]
 pub(crate) mod fuzzed;
@@ -24,6 +25,7 @@ mod owner;
 mod queue;
 mod sender;
 mod slots;
+mod tells;
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests;

@@ -1,7 +1,7 @@
 //! What may be chosen of an arena, and how its two memories are laid out.
 
 use beeline_mmio::ARENA_PAGE_BYTES;
-use beeline_spec::formats::{credit_page, window_control};
+use beeline_spec::formats::{ARENA_TELLS, arena_client_memory, credit_page, window_control};
 
 use crate::Admissions;
 use crate::window::options::{SMALL_BYTES, WindowError, check_lines, line_bytes};
@@ -13,9 +13,16 @@ pub const MAX_ARENA_BYTES: usize = 1 << 36;
 
 /// The owner's memory begins with a line for each window that there may be.
 pub(super) const CONTROL_BYTES: usize = MAX_ARENA_WINDOWS as usize * window_control::BYTES;
-/// The client's memory is the credits of each window that there may be.
+/// The client's memory begins with the credits of each window that there may be.
 pub(super) const CREDIT_BYTES: usize = MAX_ARENA_WINDOWS as usize * credit_page::BYTES;
+/// Behind them is how much it has told, and what.
+pub(super) const TELLS_OFFSET: usize = CREDIT_BYTES + arena_client_memory::BYTES;
+/// All of the client's memory.
+pub(super) const CLIENT_BYTES: usize = TELLS_OFFSET + ARENA_TELLS * 8;
 const _: () = assert!(CONTROL_BYTES.is_multiple_of(ARENA_PAGE_BYTES));
+const _: () = assert!(CREDIT_BYTES.is_multiple_of(ARENA_PAGE_BYTES));
+// A window is opened, ended and returned before it is lent anew.
+const _: () = assert!(ARENA_TELLS > 3 * MAX_ARENA_WINDOWS as usize && ARENA_TELLS.is_power_of_two());
 
 /// Small windows, which are lent before they are wanted, that a client has in stock, at most.
 pub(super) const STOCK: u32 = 32;

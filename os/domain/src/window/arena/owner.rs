@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use beeline_mmio::{
@@ -10,21 +10,28 @@ use beeline_mmio::{
 };
 use beeline_spec::LINE_BYTES;
 use beeline_spec::escape::blank_from_random;
-use beeline_spec::formats::{credit_page, window_control};
+use beeline_spec::formats::{ARENA_TELLS, arena_client_memory, credit_page, window_control};
 
 use super::messages::{Lease, Note, Tell, Terms};
 use super::options::{
-    ArenaOptions, BATCH, CONTROL_BYTES, CREDIT_BYTES, KEPT_BYTES, STOCK, control_offset, credit_offset,
-    part_bytes,
+    ArenaOptions, BATCH, CLIENT_BYTES, CONTROL_BYTES, CREDIT_BYTES, KEPT_BYTES, STOCK, control_offset,
+    credit_offset, part_bytes,
 };
-use super::queue::Queue;
+use super::queue::{Client, Queue};
 use super::slots::{OutOfPlace, Slots};
+use super::tells::{Hearer, TellMemory, TellRing};
 use crate::credits::receiver_sleeper;
 use crate::peer::EndsBranches;
 use crate::protocol::Departure;
 use crate::window::ReceiverParts;
 use crate::window::options::{SMALL_BYTES, WindowError, line_bytes};
-use crate::{Disposer, MemoryCreditSink, Notified, Offer, Peer, Refusal, Reply};
+use crate::{Disposer, MemoryCreditSink, MemorySleeper, Notified, Offer, Peer, Refusal, Reply};
+
+/// What clients have opened, until it is accepted.
+pub(super) type Openings = Queue<Opened, OwnedArena>;
+
+/// Entries of a client that are heard at a time: with the windows of as many nobody's death waits for long.
+const PIECE: u64 = 64;
 
 /// One client's arena, as its owner has it.
 #[derive(Debug)]
@@ -33,16 +40,30 @@ pub(super) struct OwnedArena {
     peer: Peer,
     /// The lines of the windows, behind the control lines.
     region: Region,
-    /// The credits of the windows, in the client's memory.
+    /// The client's memory: the credits of the windows, and what it tells.
     credits: Region,
+    told: TellRing,
+    /// Sleeps until the client has told something.
+    sleeper: MemorySleeper,
+    /// Held while the client is heard, by one thread after the other.
+    hearer: Mutex<Hearer>,
+    /// What the hearer has heard, for a look without the lock.
+    heard: AtomicU64,
+    /// Whether nothing more is heard of the client: it has gone, or said what is not in order.
+    is_deaf: AtomicBool,
     arena: Arena,
     /// Lines of the windows that the client has in stock; 0 if it has none, since they are large.
     stock_lines: u32,
     most_lines: u32,
-    queue: Arc<Queue<Opened>>,
+    /// Gone with the listener and the offer; it has this in turn.
+    queue: Weak<Openings>,
     disposer: Disposer,
     /// Whether the disposer is about to give pages back.
     is_reclaiming: AtomicBool,
+    /// Whether the disposer is about to hear the client.
+    is_to_be_heard: AtomicBool,
+    /// Whether a thread lends windows that were not asked for.
+    is_refilling: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -97,32 +118,40 @@ struct ReceiverHalf {
 }
 
 impl OwnedArena {
-    /// Makes the memory of an arena and lends its first windows; `credits` is the client's memory, which is not trusted.
+    /// Makes the memory of an arena; `credits` is the client's memory, which is not trusted.
     pub(super) fn make(
         peer: &Peer,
         name: &str,
         options: &ArenaOptions,
         lines: u32,
         credits: OwnedFd,
-        queue: &Arc<Queue<Opened>>,
+        queue: &Arc<Openings>,
         disposer: &Disposer,
     ) -> Result<(Arc<Self>, Reply), WindowError> {
-        let credits = SharedMemory::from_fd(credits, CREDIT_BYTES)?.map_sparse()?;
+        let credits = SharedMemory::from_fd(credits, CLIENT_BYTES)?.map_sparse()?;
         let bytes = CONTROL_BYTES + options.bytes;
         let memory = SharedMemory::create(&format!("beeline-arena-{name}"), bytes, MemoryOptions::default())?;
         let region = memory.map_sparse()?;
         let is_small = part_bytes(lines) <= SMALL_BYTES;
+        let waiting = credits.flag(CREDIT_BYTES + arena_client_memory::OWNER_WAITING_OFFSET);
         let slots = Slots::new(options.windows);
         let arena = Arc::new(OwnedArena {
             peer: peer.clone(),
             arena: Arena::new(region.clone(), CONTROL_BYTES, KEPT_BYTES),
             region,
+            told: TellRing::of(&credits),
+            sleeper: MemorySleeper::new(waiting, peer),
+            hearer: Mutex::default(),
+            heard: AtomicU64::new(0),
+            is_deaf: AtomicBool::new(false),
             credits,
             stock_lines: if is_small { lines } else { 0 },
             most_lines: options.lines,
-            queue: Arc::clone(queue),
+            queue: Arc::downgrade(queue),
             disposer: disposer.clone(),
             is_reclaiming: AtomicBool::new(false),
+            is_to_be_heard: AtomicBool::new(false),
+            is_refilling: AtomicBool::new(false),
             state: Mutex::new(State {
                 slots,
                 epoch: 0,
@@ -134,6 +163,7 @@ impl OwnedArena {
             what: format!("cannot duplicate the arena's descriptor: {error}"),
         })?;
         let terms = Terms { bytes: options.bytes, lines: options.lines };
+        queue.join(&arena);
         Ok((arena, Reply { payload: terms.encode(), fds: vec![fd] }))
     }
 
@@ -205,24 +235,88 @@ impl OwnedArena {
         Ok(lease)
     }
 
-    /// Lends windows before they are wanted, when few are in stock and the client knows of all of them. Only the domain's thread
-    /// calls it.
+    /// Lends windows before they are wanted, when few are in stock and the client knows of all of them. One thread at a time does.
     fn refill(&self) {
-        if self.stock_lines == 0 || !self.lock().has_low_stock() {
+        let has_low_stock = || self.lock().has_low_stock();
+        // Acquire and release: who comes next sees what was lent.
+        if self.stock_lines == 0 || !has_low_stock() || self.is_refilling.swap(true, Ordering::Acquire) {
             return;
         }
-        if let Ok(leases) = self.lend(self.stock_lines, BATCH, None) {
+        if has_low_stock()
+            && let Ok(leases) = self.lend(self.stock_lines, BATCH, None)
+        {
             let mut state = self.lock();
             state.untold_leases = leases;
             self.tell(&mut state);
         }
+        self.is_refilling.store(false, Ordering::Release);
     }
 
-    /// Hears what the client tells.
+    /// Entries that were not heard, as the client says.
+    fn untaken(&self) -> u64 {
+        // Relaxed: who hears has a lock.
+        if self.is_deaf.load(Ordering::Relaxed) {
+            return 0;
+        }
+        self.told.told().wrapping_sub(self.heard.load(Ordering::Relaxed))
+    }
+
+    /// Hears at most so many entries; whether there may be more.
+    fn hear(self: &Arc<Self>, hearer: &mut Hearer, most: u64) -> bool {
+        let (before, mut result) = (hearer.heard(), Ok(true));
+        for _ in 0..most {
+            if self.is_deaf.load(Ordering::Relaxed) {
+                return false;
+            }
+            let heard = hearer.next(&self.told);
+            let tell = match heard {
+                Ok(Some(entry)) => Tell::decode(entry).ok_or(OutOfPlace),
+                Ok(None) => {
+                    result = Ok(false);
+                    break;
+                }
+                Err(out_of_place) => Err(out_of_place),
+            };
+            result = tell.and_then(|tell| self.told(tell)).map(|()| true);
+            if result.is_err() {
+                break;
+            }
+        }
+        if hearer.heard() != before {
+            self.heard.store(hearer.heard(), Ordering::Relaxed);
+            self.refill();
+        }
+        result.unwrap_or_else(|OutOfPlace| {
+            self.is_deaf.store(true, Ordering::Relaxed);
+            let pid = self.peer.pid();
+            tracing::warn!(pid, "a client broke the protocol of its windows; it is disconnected");
+            self.peer.disconnect();
+            false
+        })
+    }
+
+    /// What the domain's thread does after each packet of the client: one may have come because something was told, and another one of
+    /// those that found no room.
+    pub(super) fn packet_came(self: &Arc<Self>) {
+        if let Some(queue) = self.queue.upgrade() {
+            queue.listen_again(self);
+        }
+        if self.has_told() && Self::hear_some(self) && !self.is_to_be_heard.swap(true, Ordering::Relaxed) {
+            // The rest takes as long as it is much.
+            self.disposer.dispose(Hearing(Arc::clone(self)));
+        }
+    }
+
+    /// Whether all that the client has told can be heard on the domain's thread.
+    pub(super) fn has_told_little(&self) -> bool {
+        self.untaken() <= PIECE
+    }
+
+    /// Hears one entry.
     ///
     /// # Errors
     /// It is not in order: the client is to be disconnected.
-    pub(super) fn told(self: &Arc<Self>, tell: Tell) -> Result<(), OutOfPlace> {
+    fn told(self: &Arc<Self>, tell: Tell) -> Result<(), OutOfPlace> {
         match tell {
             Tell::Open { name, kernel } => self.opened(name, kernel)?,
             Tell::End { name } => {
@@ -236,7 +330,6 @@ impl OwnedArena {
                 self.freed(part);
             }
         }
-        self.refill();
         Ok(())
     }
 
@@ -244,9 +337,14 @@ impl OwnedArena {
         let lease = self.lock().slots.open(name)?.lease;
         let half = Arc::new(ReceiverHalf { arena: Arc::clone(self), name });
         let weak: Weak<Self> = Arc::downgrade(self);
-        let peer = self.peer.branch(name, weak);
+        let ended = self.credits.word(credit_offset(name) + credit_page::SENDER_ENDED_OFFSET);
+        let peer = self.peer.branch(name, weak, Some(ended));
         // One that nobody will accept is dropped, which tells its sender.
-        drop(self.queue.push(Opened { lease, kernel, peer, half }));
+        let opened = Opened { lease, kernel, peer, half };
+        drop(match self.queue.upgrade() {
+            Some(queue) => queue.push(opened),
+            None => Err(opened),
+        });
         Ok(())
     }
 
@@ -288,9 +386,35 @@ impl OwnedArena {
         !matches!(self.peer.notify(&note.encode(), &[]), Ok(Notified::WouldBlock))
     }
 
-    /// The client has gone.
-    pub(super) fn end(&self) {
-        self.lock().slots.end();
+    /// The client has gone: what it told before is heard, and it has nothing any more.
+    pub(super) fn end(self: &Arc<Self>) {
+        let last = Ending(Arc::clone(self));
+        if self.has_told_little() { drop(last) } else { self.disposer.dispose(last) }
+    }
+}
+
+impl Client for OwnedArena {
+    #[inline]
+    fn has_told(&self) -> bool {
+        self.untaken() != 0
+    }
+
+    fn hear_some(this: &Arc<Self>) -> bool {
+        // What is heard may have this thread drop a window, which tries the lock again and goes on without it.
+        this.hear(&mut this.hearer.lock().unwrap_or_else(PoisonError::into_inner), PIECE)
+    }
+
+    fn hear_all(this: &Arc<Self>) {
+        // A count that is more is no count.
+        for _ in 0..=this.untaken().min(ARENA_TELLS as u64) / PIECE {
+            if !Self::hear_some(this) {
+                return;
+            }
+        }
+    }
+
+    fn sleeper(&self) -> &MemorySleeper {
+        &self.sleeper
     }
 }
 
@@ -344,6 +468,12 @@ impl Drop for ReceiverHalf {
         if !self.arena.peer.is_own() {
             return;
         }
+        // If the client has returned it, nobody has to be told. Not for those that hear now, and perhaps drop this.
+        if self.arena.has_told()
+            && let Ok(mut hearer) = self.arena.hearer.try_lock()
+        {
+            self.arena.hear(&mut hearer, PIECE);
+        }
         let mut state = self.arena.lock();
         let left = state.slots.receiver_gone(self.name);
         if left.tells_sender {
@@ -353,6 +483,32 @@ impl Drop for ReceiverHalf {
         }
         drop(state);
         self.arena.freed(left.part);
+    }
+}
+
+/// Hears the client when it is dropped, which the disposer does.
+struct Hearing(Arc<OwnedArena>);
+
+impl Drop for Hearing {
+    fn drop(&mut self) {
+        // Before it hears: what is told from here on is heard again.
+        self.0.is_to_be_heard.store(false, Ordering::Relaxed);
+        OwnedArena::hear_all(&self.0);
+    }
+}
+
+/// Hears a client that has gone for the last time, when it is dropped.
+struct Ending(Arc<OwnedArena>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let arena = &self.0;
+        OwnedArena::hear_all(arena);
+        arena.is_deaf.store(true, Ordering::Relaxed);
+        arena.lock().slots.end();
+        if let Some(queue) = arena.queue.upgrade() {
+            queue.leave(arena);
+        }
     }
 }
 

@@ -1,34 +1,92 @@
-//! Windows that clients have opened, until the program accepts them.
+//! Windows that clients have opened, until the program accepts them; and what whoever accepts sleeps on.
+//!
+//! A client tells what it opens in memory (`tells.rs`), and then looks at a flag beside it, which no other client can reach. Who waits
+//! for windows sleeps on the flags of all clients together, so that the client that opens one wakes it, and no other thread has to run.
+//! One thread does so for all that wait; the others wait for it. Who listens by descriptor sets another bit of the flags: then a client
+//! sends a packet, after which the domain's thread looks and signals. So does each client beyond those that one sleep can be for.
+//!
+//! What a client stores into its flag has whoever sleeps wake up for nothing, or learn of a window of that client later.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use beeline_mmio::{Flag, MAX_FLAGS, Region};
 
 use crate::Event;
+use crate::protocol::{self, ASLEEP, Futex, LISTENING};
+use crate::sleeper::{MAX_SLEEP, MemorySleeper, listen_all, park_any, prepare_all};
 
-/// What the domain's thread puts in and the program takes out. It holds no more than all clients may have open.
+/// A client that may have opened windows.
+pub(super) trait Client: Send + Sync {
+    /// Whether it has told something that was not heard. A load.
+    fn has_told(&self) -> bool;
+    /// Hears some of it, in a time that a constant bounds, and puts what was opened in the queue; whether there is more.
+    fn hear_some(this: &Arc<Self>) -> bool;
+    /// Hears what it has told until now; what it tells meanwhile may be left.
+    fn hear_all(this: &Arc<Self>);
+    /// Sleeps on the flag that it looks at.
+    fn sleeper(&self) -> &MemorySleeper;
+}
+
+/// What clients have opened. It holds no more than all clients may have open.
 #[derive(Debug)]
-pub(super) struct Queue<T> {
-    state: Mutex<State<T>>,
+pub(super) struct Queue<T, C> {
+    state: Mutex<State<T, C>>,
     arrived: Condvar,
+    /// What the thread that sleeps on their flags is woken by in this process.
+    own: Flag,
+    /// Whether clients are to send packets.
+    is_listening: AtomicBool,
+    can_wait_for_any: bool,
 }
 
 #[derive(Debug)]
-struct State<T> {
+struct State<T, C> {
     waiting: VecDeque<T>,
+    clients: Arc<Vec<Arc<C>>>,
     /// What is signalled when a window is opened.
     event: Option<Event>,
     is_closed: bool,
+    /// Whether a thread sleeps on their flags, or is about to.
+    has_sleeper: bool,
+    /// Threads that wait beside it.
+    beside: usize,
 }
 
-impl<T> Queue<T> {
+impl<T, C: Client> Queue<T, C> {
     pub(super) fn new() -> Self {
-        let state = State { waiting: VecDeque::new(), event: None, is_closed: false };
-        Queue { state: Mutex::new(state), arrived: Condvar::new() }
+        let own = Region::private(64).flag(0);
+        // It is not what is expected, so nobody sleeps.
+        let can_wait_for_any = Flag::wait_any(&[(&own, ASLEEP)], Duration::ZERO).is_some();
+        let state = State {
+            waiting: VecDeque::new(),
+            clients: Arc::default(),
+            event: None,
+            is_closed: false,
+            has_sleeper: false,
+            beside: 0,
+        };
+        let (state, arrived) = (Mutex::new(state), Condvar::new());
+        Queue { state, arrived, own, is_listening: AtomicBool::new(false), can_wait_for_any }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, State<T, C>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a client in, before that knows of it. For those that listen its flag is set after its first request.
+    pub(super) fn join(&self, client: &Arc<C>) {
+        let mut state = self.lock();
+        Arc::make_mut(&mut state.clients).push(Arc::clone(client));
+        self.rouse(state);
+    }
+
+    /// Forgets a client, all of which was heard.
+    pub(super) fn leave(&self, client: &Arc<C>) {
+        let mut state = self.lock();
+        Arc::make_mut(&mut state.clients).retain(|known| !Arc::ptr_eq(known, client));
     }
 
     /// Puts a window in; gives it back if nobody will take it.
@@ -38,53 +96,149 @@ impl<T> Queue<T> {
             return Err(opened);
         }
         state.waiting.push_back(opened);
-        self.arrived.notify_one();
+        if state.beside > 0 {
+            self.arrived.notify_one();
+        }
         if let Some(event) = &state.event {
             event.signal();
         }
+        self.rouse(state);
         Ok(())
     }
 
+    /// Has whoever sleeps on their flags look again. It set its flag with the lock held, so it is found here, or finds what was changed.
+    fn rouse(&self, state: MutexGuard<'_, State<T, C>>) {
+        let has_sleeper = state.has_sleeper;
+        drop(state);
+        if has_sleeper {
+            protocol::rouse(&self.own);
+        }
+    }
+
+    /// The state, with a window in it unless nobody has told of one.
+    fn looked(&self) -> MutexGuard<'_, State<T, C>> {
+        loop {
+            let state = self.lock();
+            if !state.waiting.is_empty() {
+                return state;
+            }
+            let told: Vec<_> = state.clients.iter().filter(|client| client.has_told()).cloned().collect();
+            if told.is_empty() {
+                return state;
+            }
+            drop(state);
+            for client in &told {
+                C::hear_some(client);
+            }
+        }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
-        self.lock().waiting.is_empty()
+        self.looked().waiting.is_empty()
     }
 
     pub(super) fn try_take(&self) -> Option<T> {
-        self.lock().waiting.pop_front()
+        self.looked().waiting.pop_front()
     }
 
     /// Takes a window, and waits for one until `deadline` (`None`: for ever).
     pub(super) fn take(&self, deadline: Option<Instant>) -> Option<T> {
-        let mut state = self.lock();
         loop {
-            if let Some(opened) = state.waiting.pop_front() {
-                return Some(opened);
-            }
-            state = match deadline {
-                None => self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(deadline) => {
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        return None;
-                    }
-                    self.arrived.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+            let mut state = self.looked();
+            let opened = state.waiting.pop_front();
+            let left =
+                deadline.map_or(MAX_SLEEP, |deadline| deadline.saturating_duration_since(Instant::now()));
+            if opened.is_some() || left.is_zero() {
+                if !state.has_sleeper && state.beside > 0 {
+                    // One of the others sleeps on their flags from now on.
+                    self.arrived.notify_one();
                 }
-            };
+                return opened;
+            }
+            let left = left.min(MAX_SLEEP);
+            if state.has_sleeper {
+                state.beside += 1;
+                let (mut state, _) =
+                    self.arrived.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner);
+                state.beside -= 1;
+                continue;
+            }
+            state.has_sleeper = true;
+            Futex::set(&self.own, ASLEEP);
+            let clients = Arc::clone(&state.clients);
+            drop(state);
+            self.sleep(&clients, left);
+            self.lock().has_sleeper = false;
         }
     }
 
-    pub(super) fn signal(&self, event: Option<&Event>) {
-        self.lock().event = event.cloned();
+    /// Sleeps until a client has told something, or something was put in or changed here.
+    fn sleep(&self, clients: &[Arc<C>], limit: Duration) {
+        let most = if self.can_wait_for_any { MAX_FLAGS - 1 } else { 0 };
+        let (near, far) = clients.split_at(most.min(clients.len()));
+        prepare_all(near.iter().map(|client| client.sleeper()));
+        listen(far);
+        // The last look.
+        if !clients.iter().any(|client| client.has_told()) {
+            let flags_of_near = near.iter().map(|client| client.sleeper().flag());
+            let flags: Vec<_> = std::iter::once(&self.own).chain(flags_of_near).collect();
+            match *flags {
+                [own] => drop(protocol::park(own, limit)),
+                _ => park_any(&flags, limit),
+            }
+        }
+        let flags_of_near = near.iter().map(|client| client.sleeper().flag());
+        for flag in std::iter::once(&self.own).chain(flags_of_near) {
+            if Futex::load(flag) & ASLEEP != 0 {
+                protocol::cancel(flag, ASLEEP);
+            }
+        }
     }
 
-    /// Takes nothing more, and gives what waits up.
+    /// Has `event` signalled when a window is opened. What was opened before is found by the next look.
+    pub(super) fn signal(&self, event: Option<&Event>) {
+        let mut state = self.lock();
+        state.event = event.cloned();
+        let is_listening = event.is_some() || state.is_closed;
+        self.is_listening.store(is_listening, Ordering::Relaxed);
+        if is_listening {
+            // With the lock held: another thread that does the same must not find bits that are not ordered yet. They are not taken
+            // back when nobody listens any more, which is a packet for nothing at most, and spares the barrier when somebody does again.
+            listen(&state.clients);
+        }
+    }
+
+    /// Sets the bit of a client again that it took, for the domain's thread, which hears the client afterwards.
+    pub(super) fn listen_again(&self, client: &Arc<C>) {
+        // Relaxed: whoever sets it then sets the bits, too.
+        if self.is_listening.load(Ordering::Relaxed) {
+            listen(std::slice::from_ref(client));
+        }
+    }
+
+    /// Takes nothing more, and gives what waits and what will come up.
     pub(super) fn close(&self) {
-        let left = {
+        let (left, clients) = {
             let mut state = self.lock();
             state.is_closed = true;
-            std::mem::take(&mut state.waiting)
+            self.is_listening.store(true, Ordering::Relaxed);
+            listen(&state.clients);
+            (std::mem::take(&mut state.waiting), Arc::clone(&state.clients))
         };
         // Outside the lock: each tells its sender.
         drop(left);
+        for client in clients.iter() {
+            C::hear_all(client);
+        }
     }
+}
+
+/// Has clients send a packet when they have told something, from here on.
+fn listen<C: Client>(clients: &[Arc<C>]) {
+    let sleepers = clients.iter().map(|client| client.sleeper());
+    let to_set: Vec<_> = sleepers.filter(|sleeper| Futex::load(sleeper.flag()) & LISTENING == 0).collect();
+    for sleeper in &to_set {
+        Futex::set(sleeper.flag(), LISTENING);
+    }
+    listen_all(to_set);
 }

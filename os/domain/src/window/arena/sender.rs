@@ -2,14 +2,14 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Instant;
 
 use beeline_mmio::{MemoryOptions, Region, SharedMemory, StoreKernel, fence};
-use beeline_spec::formats::{credit_page, window_control};
+use beeline_spec::formats::{arena_client_memory, credit_page, window_control};
 
 use super::leases::Leases;
 use super::messages::{Ask, Hello, Lease, Note, Tell, Terms};
-use super::options::{CONTROL_BYTES, CREDIT_BYTES, control_offset, credit_offset};
+use super::options::{CLIENT_BYTES, CONTROL_BYTES, CREDIT_BYTES, control_offset, credit_offset};
+use super::tells::{TellRing, Teller};
 use crate::credits::{receiver_waker, sender_sleeper};
 use crate::error::{ConnectError, MisuseError};
 use crate::mailbox::TakesNotices;
@@ -17,7 +17,7 @@ use crate::peer::EndsBranches;
 use crate::protocol::Departure;
 use crate::window::options::{WindowError, check_lines, line_bytes};
 use crate::window::{PeerWindow, SenderParts};
-use crate::{Connection, DEFAULT_TIMEOUT, Domain, MemoryCredits, Notified, NotifyError, Peer, Token};
+use crate::{Connection, Domain, MemoryCredits, Peer, Token, Waker, sleeper};
 
 /// An arena that this process has joined. Clones are the same one; the connection stands as long as there is one, or a window that
 /// was opened in it.
@@ -29,14 +29,24 @@ struct Joined {
     connection: Connection,
     /// The lines of the windows, in the owner's memory.
     region: Region,
-    /// The credits of the windows, in memory of this process.
+    /// The credits of the windows and what this side tells, in memory of this process.
     credits: Region,
+    told: TellRing,
+    /// Wakes the owner where it waits for windows.
+    waiting: Waker,
     /// Lines of the windows in stock.
     lines: u32,
     most_lines: u32,
-    leases: Mutex<Leases>,
+    account: Mutex<Account>,
     /// Held while what the owner told is taken, so that it is taken in order.
     taking: Mutex<()>,
+}
+
+/// What is lent, and what was told of it.
+#[derive(Debug)]
+struct Account {
+    leases: Leases,
+    teller: Teller,
 }
 
 /// Kept by every handle that a sender has of a window.
@@ -73,7 +83,7 @@ fn join(domain: &Domain, name: &str, lines: u32, token: Option<&Token>) -> Resul
     check_lines(lines)?;
     let reached = domain.reach(name, token)?;
     let memory =
-        SharedMemory::create(&format!("beeline-credits-{name}"), CREDIT_BYTES, MemoryOptions::default())?;
+        SharedMemory::create(&format!("beeline-credits-{name}"), CLIENT_BYTES, MemoryOptions::default())?;
     let (connection, reply) = reached.ask(&Hello::encode(lines), &[memory.fd()])?;
     let terms = Terms::decode(&reply.payload)?;
     if lines > terms.lines {
@@ -84,13 +94,17 @@ fn join(domain: &Domain, name: &str, lines: u32, token: Option<&Token>) -> Resul
     })?;
     let bytes = CONTROL_BYTES + terms.bytes;
     let region = SharedMemory::from_fd(fd, bytes)?.map_sparse()?;
+    let credits = memory.map_sparse()?;
+    let waiting = credits.flag(CREDIT_BYTES + arena_client_memory::OWNER_WAITING_OFFSET);
     let joined = Arc::new(Joined {
+        waiting: Waker::new(waiting, connection.peer()),
         connection,
         region,
-        credits: memory.map_sparse()?,
+        told: TellRing::of(&credits),
+        credits,
         lines,
         most_lines: terms.lines,
-        leases: Mutex::new(Leases::new(bytes, lines)),
+        account: Mutex::new(Account { leases: Leases::new(bytes, lines), teller: Teller::default() }),
         taking: Mutex::new(()),
     });
     let taker: Weak<Joined> = Arc::downgrade(&joined);
@@ -101,8 +115,8 @@ fn join(domain: &Domain, name: &str, lines: u32, token: Option<&Token>) -> Resul
 }
 
 impl SenderArena {
-    /// Opens a window, which is fresh and nobody else's. A small one (16 KiB) that was lent before costs one packet, which is not
-    /// answered; otherwise the receiver is asked for some.
+    /// Opens a window, which is fresh and nobody else's. A small one (16 KiB) that was lent before costs a few stores, and one system
+    /// call if the receiver sleeps for it; otherwise the receiver is asked for some.
     ///
     /// # Errors
     /// The receiver has gone, has lent as many windows or bytes as it offers, or has broken the protocol; this process was forked
@@ -110,13 +124,13 @@ impl SenderArena {
     pub fn open(&self, kernel: StoreKernel) -> Result<SenderParts, WindowError> {
         let arena = &self.0;
         arena.check_process()?;
-        let in_stock = if arena.connection.peer().is_alive() { arena.lock().take() } else { None };
+        let in_stock = if arena.connection.peer().is_alive() { arena.lock().leases.take() } else { None };
         let lease = match in_stock {
             Some(lease) => lease,
             // What the owner lent before it refused is there.
             None => arena.ask(arena.lines).or_else(|error| {
                 let is_refused = matches!(error, WindowError::Connect(ConnectError::Refused { .. }));
-                let came = if is_refused { arena.lock().take() } else { None };
+                let came = if is_refused { arena.lock().leases.take() } else { None };
                 came.ok_or(error)
             })?,
         };
@@ -149,9 +163,9 @@ impl SenderArena {
 }
 
 impl Joined {
-    fn lock(&self) -> MutexGuard<'_, Leases> {
+    fn lock(&self) -> MutexGuard<'_, Account> {
         // Every change is finished before anything that could panic.
-        self.leases.lock().unwrap_or_else(PoisonError::into_inner)
+        self.account.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn check_process(&self) -> Result<(), WindowError> {
@@ -186,17 +200,20 @@ impl Joined {
     }
 
     fn checked(&self, take: impl FnOnce(&mut Leases) -> Result<(), String>) -> Result<(), WindowError> {
-        take(&mut self.lock()).map_err(|what| WindowError::Malformed { what })
+        take(&mut self.lock().leases).map_err(|what| WindowError::Malformed { what })
     }
 
     fn open(this: &Arc<Self>, lease: Lease, kernel: StoreKernel) -> Result<SenderParts, WindowError> {
+        if !this.connection.peer().is_alive() || this.connection.channel.is_closed_here() {
+            // It ended meanwhile; the answer says how.
+            return Err(this.ask(this.lines).err().unwrap_or_else(|| malformed("an answer after the end")));
+        }
         let Lease { name, lines, offset_bytes, blank, epoch } = lease;
         // The last receiver of the name has no handle any more.
         this.credits.fill(credit_offset(name), credit_page::BYTES, 0);
         let half = Arc::new(SenderHalf { arena: Arc::clone(this), name });
         let weak: Weak<Self> = Arc::downgrade(this);
-        let trunk = this.connection.peer();
-        let peer = trunk.branch(name, weak);
+        let peer = this.connection.peer().branch(name, weak, None);
         let credits = this.credits.part(credit_offset(name), credit_page::BYTES, Arc::clone(&half));
         let control = this.region.part(control_offset(name), window_control::BYTES, Arc::clone(&half));
         let window = this.region.part(offset_bytes as usize, line_bytes(lines), half);
@@ -210,19 +227,28 @@ impl Joined {
             sleeper: sender_sleeper(&control, &peer),
             peer,
         };
-        let told = this.connection.tell_until(
-            &Tell::Open { name, kernel: Some(kernel) }.encode(),
-            Instant::now() + DEFAULT_TIMEOUT,
-        );
-        match told {
-            Ok(Notified::Accepted) => Ok(parts),
-            Err(NotifyError::Misuse(misuse)) => Err(ConnectError::from(misuse).into()),
-            Ok(Notified::WouldBlock) | Err(_) => {
-                // Whatever it is, the owner and this side no longer agree on the window.
-                trunk.disconnect();
-                Err(this.ask(this.lines).err().unwrap_or_else(|| malformed("an answer after the end")))
-            }
-        }
+        this.tell(Tell::Open { name, kernel: Some(kernel) });
+        this.waiting.wake_if_asleep();
+        Ok(parts)
+    }
+
+    fn tell(&self, tell: Tell) {
+        self.lock().teller.tell(&self.told, tell.encode());
+    }
+
+    /// Has the receiver of a window see that nothing more is sent, before it hears of that.
+    fn show_end(&self, name: u32) {
+        // Every store of this thread is out before the receiver sees the end, and before the owner hears that it may lend the window
+        // anew. Those that other threads made with non-temporal stores are out too: see the drop of `PeerWindow`.
+        fence::order_all();
+        self.credits.word(credit_offset(name) + credit_page::SENDER_ENDED_OFFSET).store_release(1);
+    }
+
+    /// Wakes the receiver of a window that has ended. If the name is another window's by now, that one's looks for nothing.
+    fn wake_receiver(&self, name: u32) {
+        let flag = self.credits.flag(credit_offset(name) + credit_page::RECEIVER_WAITING_OFFSET);
+        let peer = self.connection.peer();
+        sleeper::wake_if_asleep(&flag, peer, || peer.ring_branch(name));
     }
 
     /// Takes what the owner has told, if it is in order.
@@ -232,8 +258,12 @@ impl Joined {
                 leases.into_iter().try_for_each(|lease| self.checked(|leases| leases.take_in(lease)))
             }
             Note::Ended { name } => {
-                // One that this side has given up meanwhile is not there.
-                if let Some(peer) = self.connection.peer().find_branch(name) {
+                let trunk = self.connection.peer();
+                let is_held = self.lock().leases.receiver_ended(name);
+                if !is_held {
+                    // The owner may not have heard that it was returned, and has no half of it any more whose end would have it look.
+                    trunk.ring_taken();
+                } else if let Some(peer) = trunk.find_branch(name) {
                     peer.depart(Departure::Closed);
                 }
                 Ok(())
@@ -265,27 +295,37 @@ impl TakesNotices for Joined {
 
 impl EndsBranches for Joined {
     fn end_branch(&self, name: u32) {
-        self.connection.tell_later(&Tell::End { name }.encode());
+        self.show_end(name);
+        self.tell(Tell::End { name });
+        self.wake_receiver(name);
     }
 }
 
 impl Drop for SenderHalf {
     /// No handle of the window is left in this process.
     fn drop(&mut self) {
-        let trunk = self.arena.connection.peer();
+        let (arena, name) = (&self.arena, self.name);
+        let trunk = arena.connection.peer();
         // In a child of fork a lock may be held by a thread that is not there, and the window is the parent's.
         if !trunk.is_own() {
             return;
         }
-        // Every store of this thread is out before the owner hears that it may lend the window anew. Those that other threads made
-        // with non-temporal stores are out too: see the drop of `PeerWindow`.
-        fence::order_all();
-        if let Some(peer) = trunk.find_branch(self.name) {
+        if let Some(peer) = trunk.find_branch(name) {
             peer.depart(Departure::Closed);
         }
-        trunk.forget_branch(self.name);
-        // Before it is told: the owner may lend the same bytes and the same name at once.
-        self.arena.lock().give_up(self.name);
-        self.arena.connection.tell_later(&Tell::Return { name: self.name }.encode());
+        trunk.forget_branch(name);
+        arena.show_end(name);
+        let has_receiver_ended = {
+            let mut account = arena.lock();
+            // Before it is told: the owner may lend the same bytes and the same name at once.
+            let has_receiver_ended = account.leases.give_up(name);
+            account.teller.tell(&arena.told, Tell::Return { name }.encode());
+            has_receiver_ended
+        };
+        arena.wake_receiver(name);
+        if has_receiver_ended {
+            // The owner has no half of it whose end would have it look.
+            trunk.ring_taken();
+        }
     }
 }

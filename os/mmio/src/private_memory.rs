@@ -3,8 +3,8 @@
 //! For who owns its memory and bounds it. An allocator keeps what is freed in pieces, and what of that can be used again
 //! depends on what is asked for next.
 //!
-//! The first touch of a page waits until the kernel has cleared it: a huge page takes milliseconds on some machines. So whoever
-//! touches memory first gets a small page, unless a thread of its own has brought in a huge one before (`ahead.rs`).
+//! The first touch of a page waits until the kernel has cleared it: a huge page takes milliseconds on some machines. A thread of the
+//! memory's own may do that before (`ahead.rs`).
 
 mod ahead;
 
@@ -36,7 +36,7 @@ impl PrivateMemory {
     /// Bytes that [`bring_in_ahead`](Self::bring_in_ahead) takes beyond what is used, at most.
     pub const AHEAD_BYTES: usize = ahead::AHEAD_BYTES;
 
-    /// Maps so many bytes, none of which takes memory yet. Each page takes it when it is touched first, a small page at a time.
+    /// Maps so many bytes, none of which takes memory yet. Where the system grants huge pages to who asks, it is taken by those.
     ///
     /// # Errors
     /// The size is 0 or more than half the address space, or the kernel refuses it.
@@ -58,12 +58,12 @@ impl PrivateMemory {
         let start = NonNull::new(start.cast::<u8>()).expect("mmap without MAP_FIXED never gives address 0");
         if !cfg!(miri) {
             // A wish, so that its lack is no error. SAFETY: our own range, of which no byte changes.
-            let _ = unsafe { madvise(start.as_ptr().cast(), bytes, Advice::LinuxNoHugepage) };
+            let _ = unsafe { madvise(start.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
         }
         Ok(PrivateMemory { start, bytes, ahead: None })
     }
 
-    /// Starts a thread that brings memory in ahead of its use, by huge pages where the system grants them to who asks:
+    /// Starts a thread that brings memory in ahead of its use:
     /// [`AHEAD_BYTES`](Self::AHEAD_BYTES) more than is used, which [`note_use`](Self::note_use) tells it, and never more than there
     /// is. It runs only on cores that would rest otherwise, and nobody waits for it: what it has not brought in yet, an access does.
     ///
@@ -84,8 +84,8 @@ impl PrivateMemory {
         }
     }
 
-    /// Has every page take its memory now, so that no later access waits for one: by huge pages where the system grants them to
-    /// who asks. What is in it stays. Takes some 0.1 to 3 s for each GiB.
+    /// Has every page take its memory now, so that no later access waits for one. What is in it stays. Takes some 0.1 to 3 s
+    /// for each GiB.
     ///
     /// # Errors
     /// A limit on the memory of this process is reached. Where the whole system has too little, the kernel ends a process instead.
@@ -94,8 +94,6 @@ impl PrivateMemory {
             return Ok(());
         }
         let (start, bytes) = (self.start.as_ptr(), self.bytes);
-        // A wish, as in `zeroed`. SAFETY: our own range, of which no byte changes.
-        let _ = unsafe { madvise(start.cast(), bytes, Advice::LinuxHugepage) };
         let by_hand = |offset, bytes| touch(&mut self.bytes_mut()[offset..offset + bytes]);
         // SAFETY: our own range; the advice changes no bytes.
         let populated = unsafe { bring_in(start, bytes, &Unpaced, Advice::LinuxPopulateWrite, by_hand) };
@@ -160,40 +158,42 @@ mod tests {
         }
     }
 
-    /// Held while a mapping is looked for: the kernel lists two that touch each other as one.
+    /// Which of its pages have taken memory. Not from the kernel's list of mappings, which has two that touch each other as one.
     #[cfg(not(miri))]
-    static LISTED: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    pub(super) fn resident_pages(memory: &PrivateMemory) -> Vec<bool> {
+        let mut pages = vec![0u8; memory.bytes.div_ceil(4096)];
+        let start = memory.start.as_ptr().cast();
+        // SAFETY: memory that is mapped, and a byte for each of its pages.
+        let result = unsafe { libc::mincore(start, memory.bytes, pages.as_mut_ptr()) };
+        assert_eq!(result, 0, "{}", io::Error::last_os_error());
+        pages.into_iter().map(|page| page & 1 == 1).collect()
+    }
 
-    /// What a mapping that begins here has taken.
     #[cfg(not(miri))]
-    fn resident_kib(start: *const u8) -> usize {
-        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
-        let (_, after) = maps.split_once(&format!("{:x}-", start.addr())).expect("its mapping");
-        let line = after.lines().find_map(|line| line.strip_prefix("Rss:")).unwrap();
-        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap()
+    fn resident_kib(memory: &PrivateMemory) -> usize {
+        resident_pages(memory).into_iter().filter(|there| *there).count() * 4
     }
 
     #[cfg(not(miri))]
     #[test]
     fn only_what_was_touched_takes_memory() {
-        let _listed = LISTED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         const BYTES: usize = 1 << 30;
         let mut memory = PrivateMemory::zeroed(BYTES).unwrap();
-        assert_eq!(resident_kib(memory.bytes().as_ptr()), 0);
+        assert_eq!(resident_kib(&memory), 0);
         memory.bytes_mut()[..16 << 20].fill(1);
         // Where the system makes huge pages by itself, the last one may reach further.
-        let touched_kib = resident_kib(memory.bytes().as_ptr());
+        let touched_kib = resident_kib(&memory);
         assert!((16 << 10..=20 << 10).contains(&touched_kib), "{touched_kib} KiB");
     }
 
     /// Whether a page comes in when the kernel says so. An emulator of another machine may say so and do nothing.
     #[cfg(not(miri))]
-    fn kernel_brings_in(memory: &mut [u8]) -> bool {
-        let (start, before_kib) = (memory.as_mut_ptr(), resident_kib(memory.as_ptr()));
+    fn kernel_brings_in(memory: &mut PrivateMemory) -> bool {
+        let (start, before_kib) = (memory.start.as_ptr(), resident_kib(memory));
         // SAFETY: the first page of a mapping that the caller has alone; its bytes stay as they are.
         let answer = unsafe { libc::madvise(start.cast(), 4096, libc::MADV_POPULATE_WRITE) };
         // A kernel that does not know how says so, and the pages are touched instead.
-        let brings_in = answer != 0 || resident_kib(start) > before_kib;
+        let brings_in = answer != 0 || resident_kib(memory) > before_kib;
         assert!(
             brings_in || cfg!(not(target_arch = "x86_64")),
             "a kernel of this machine's own brings pages in"
@@ -204,19 +204,18 @@ mod tests {
     #[cfg(not(miri))]
     #[test]
     fn all_memory_is_taken_at_once_where_that_is_asked_for() {
-        let _listed = LISTED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         const BYTES: usize = (9 << 20) + 5;
         for by_hand in [false, true] {
             let mut memory = PrivateMemory::zeroed(BYTES).unwrap();
             memory.bytes_mut()[BYTES - 1] = 7;
             if by_hand {
                 touch(memory.bytes_mut());
-            } else if kernel_brings_in(memory.bytes_mut()) {
+            } else if kernel_brings_in(&mut memory) {
                 memory.populate().unwrap();
             } else {
                 continue;
             }
-            let taken_kib = resident_kib(memory.bytes().as_ptr());
+            let taken_kib = resident_kib(&memory);
             assert!(taken_kib >= BYTES.div_ceil(4096) * 4, "{taken_kib} KiB");
             assert!(
                 memory.bytes()[..BYTES - 1].iter().all(|byte| *byte == 0) && memory.bytes()[BYTES - 1] == 7

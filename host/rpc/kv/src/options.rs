@@ -25,10 +25,9 @@ pub struct KvOptions {
     /// Hash function for keys.
     pub hashing: Hashing,
     /// Takes all memory when the store is opened, so that no request waits for a page: 0.1 to 3 s for each GiB. Otherwise a thread of
-    /// the store's own takes it ahead of its use, up to 20 MiB and by huge pages, whenever a core of those that the opening thread may
-    /// use has nothing else to do, and a request that comes before it takes a small page. Where no core ever rests, pages of a large store stay small for long, and
-    /// its requests take longer than in one that took its memory at the start. Of a store with one thread only: the
-    /// memory of others is the allocator's.
+    /// the store's own takes it ahead of its use, up to 20 MiB, whenever a core of those that the opening thread may use has nothing
+    /// else to do; a request that comes before it waits for the kernel to clear a huge page, which takes milliseconds on some
+    /// machines. Of a store with one thread only: the memory of others is the allocator's.
     pub is_preallocated: bool,
 }
 

@@ -4,17 +4,12 @@
 //! space while the kernel clears a huge page, and this thread may wait for a core meanwhile, because it takes none from
 //! anybody. A page fault holds the lock of its mapping alone (since Linux 6.4), to read, and so do page faults of others.
 //!
-//! Where it has come too late, pages stay small: of two who touch a huge page first, both clear one, and to clear one may take
-//! milliseconds. Where it is seen to take less, pages are huge even then.
+//! Where it has come too late it leaves the piece in use and the next one alone: of two who touch a huge page first, both clear one.
 
 use std::io;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
-use std::time::Duration;
-
-use rustix::mm::{Advice, madvise};
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::ThisProcess;
 use crate::arch::{TOUCHES, touch};
@@ -25,10 +20,6 @@ use crate::thread::{run_when_idle, spawn};
 pub(super) const PIECE_BYTES: usize = 2 << 20;
 /// What is brought in beyond what is used: more than is used until the thread has been woken, and little enough to have it idle.
 pub(super) const AHEAD_BYTES: usize = 16 << 20;
-/// What the kernel may take for a piece while somebody waits for a page of it.
-const MOST_TIME: Duration = Duration::from_micros(500);
-/// After so many pieces in a row that took less, the next ones are expected to.
-const QUICK_PIECES: u32 = 8;
 /// Bytes of the smallest pages. Where pages are larger, each is touched several times.
 const PAGE_BYTES: usize = 4096;
 
@@ -109,10 +100,6 @@ impl Shared {
 struct Progress {
     /// What lies before this has been brought in, by this thread or by who used it.
     next: usize,
-    /// What lies before this may have huge pages.
-    settled: usize,
-    /// Pieces in a row that were brought in within [`MOST_TIME`].
-    quick_pieces: u32,
 }
 
 /// The memory is gone.
@@ -138,59 +125,17 @@ impl Progress {
         if self.next >= span.bytes.min(used.saturating_add(AHEAD_BYTES)) {
             return Ok(true);
         }
-        // Small pages that were used before this thread came: the kernel may make huge ones of them when it finds the time.
-        let passed = span.start_of_piece(used.saturating_sub(PIECE_BYTES)).min(self.next);
-        if passed > self.settled {
-            shared.advise(self.settled, passed, Advice::LinuxHugepage)?;
-            self.settled = passed;
-        }
         let end = span.end_of_piece(self.next);
-        shared.advise(self.next, end, Advice::LinuxHugepage)?;
-        if self.settled == self.next {
-            self.settled = end;
-        }
-        let before = thread_time();
         while self.next < end && shared.used_bytes() <= self.next {
             shared.touch(self.next)?;
             self.next += PAGE_BYTES;
         }
-        let (is_whole, time) = (self.next >= end, thread_time().saturating_sub(before));
         self.next = end;
-        if let Some(advice) = is_whole.then(|| self.judge(time)).flatten() {
-            shared.advise(end, span.bytes, advice)?;
-        }
         Ok(false)
     }
-
-    /// What memory that has not been brought in is to have from now on, after a piece that took so long.
-    fn judge(&mut self, time: Duration) -> Option<Advice> {
-        let were_quick = self.quick_pieces >= QUICK_PIECES;
-        self.quick_pieces = if time <= MOST_TIME { self.quick_pieces.saturating_add(1) } else { 0 };
-        match (were_quick, self.quick_pieces >= QUICK_PIECES) {
-            (false, true) => Some(Advice::LinuxHugepage),
-            (true, false) => Some(Advice::LinuxNoHugepage),
-            _ => None,
-        }
-    }
-}
-
-/// Time that this thread had a core, which it may wait for.
-fn thread_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 impl Shared {
-    /// Asks for huge pages, or for small ones. A wish, so that its lack is no error.
-    fn advise(&self, from: usize, to: usize, advice: Advice) -> Result<(), Over> {
-        let span = self.span();
-        let Some(Span { start, .. }) = *span else { return Err(Over) };
-        let start = start.as_ptr().wrapping_add(from);
-        // SAFETY: a part of the span, which is mapped as long as its lock is held; no byte of it changes.
-        let _ = unsafe { madvise(start.cast(), to - from, advice) };
-        Ok(())
-    }
-
     fn touch(&self, offset: usize) -> Result<(), Over> {
         let span = self.span();
         let Some(Span { start, .. }) = *span else { return Err(Over) };
@@ -205,11 +150,6 @@ impl Span {
     fn end_of_piece(self, offset: usize) -> usize {
         let address = self.start.addr().get();
         ((address + offset + 1).next_multiple_of(PIECE_BYTES) - address).min(self.bytes)
-    }
-
-    fn start_of_piece(self, offset: usize) -> usize {
-        let address = self.start.addr().get();
-        ((address + offset) / PIECE_BYTES * PIECE_BYTES).saturating_sub(address)
     }
 }
 

@@ -1,9 +1,10 @@
 use std::sync::atomic::AtomicU8;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::*;
 use crate::PrivateMemory;
 use crate::child;
+use crate::private_memory::tests::resident_pages;
 
 const MIB: usize = 1 << 20;
 
@@ -32,12 +33,7 @@ impl Stepped {
     }
 
     fn pages(&self) -> Vec<bool> {
-        let bytes = self.shared.span().expect("it is ended by nobody").bytes;
-        let mut pages = vec![0u8; bytes.div_ceil(PAGE_BYTES)];
-        // SAFETY: memory that is mapped, and a byte for each of its pages.
-        let result = unsafe { libc::mincore(self.memory.start.as_ptr().cast(), bytes, pages.as_mut_ptr()) };
-        assert_eq!(result, 0, "{}", io::Error::last_os_error());
-        pages.into_iter().map(|page| page & 1 == 1).collect()
+        resident_pages(&self.memory)
     }
 
     /// The first page that is not there, in bytes from the start.
@@ -105,24 +101,6 @@ fn pieces_that_are_in_use_are_left_alone() {
     assert!((64 * MIB + 1..=66 * MIB).contains(&first), "the first one is at {first}");
     let last = (pages.iter().rposition(|there| *there).unwrap() + 1) * PAGE_BYTES;
     assert!((80 * MIB..82 * MIB).contains(&last), "the last one ends at {last}");
-}
-
-#[test]
-fn huge_pages_are_for_all_while_they_come_quickly() {
-    let mut progress = Progress::default();
-    let quick = Duration::from_micros(150);
-    let mut say = |time| progress.judge(time);
-    for _ in 1..QUICK_PIECES {
-        assert_eq!(say(quick), None);
-    }
-    assert_eq!(say(quick), Some(Advice::LinuxHugepage));
-    assert_eq!(say(quick), None);
-    assert_eq!(say(MOST_TIME * 2), Some(Advice::LinuxNoHugepage));
-    assert_eq!(say(MOST_TIME * 2), None);
-    for _ in 1..QUICK_PIECES {
-        assert_eq!(say(quick), None);
-    }
-    assert_eq!(say(MOST_TIME), Some(Advice::LinuxHugepage), "in a row again");
 }
 
 #[test]

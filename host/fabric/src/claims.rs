@@ -1,7 +1,10 @@
 //! The handshake of a member that connects and one that removes: each publishes, passes a barrier, and looks at the other's word. At
-//! least one of the two sees the other (Dekker), so a segment is never both connected to and removed, and no packet is needed.
+//! least one of the two sees the other (Dekker), so a segment is never both connected to and removed, and no packet is needed. Who
+//! takes a segment from its users by force publishes and looks in the same way: whoever is connected then is rung, and keeps the entry.
 //!
 //! `claims_loom.rs` runs these functions.
+
+use alloc::vec::Vec;
 
 use beeline_contract_adapter::{PublishPort, ViewPort};
 
@@ -19,7 +22,7 @@ pub(crate) fn claim(
 ) -> Result<(), EntryState> {
     let word = u32::from(slot.0);
     claims.publish(word, new.word());
-    // Pairs with the barrier in `close`, and in `OwnBoard::set_listening`.
+    // Pairs with the barriers in `close` and `force`, and in `OwnBoard::set_listening`.
     claims.barrier();
     let now = EntryState::of(board.load(entry_state(slot)));
     if now == seen {
@@ -45,13 +48,29 @@ pub(crate) fn close<'a, V: ViewPort + 'a>(
     is_free
 }
 
+/// Takes an entry of the own board, that was of the incarnation `before`, from its users: it is `after` from here on. Which of the
+/// members, told with what each claims, have to learn of it. Claims that are loaded after this are those of everybody who has not been
+/// refused.
+pub(crate) fn force<'a, K, V: ViewPort + 'a>(
+    board: &mut impl PublishPort,
+    members: impl Iterator<Item = (K, &'a V)>,
+    slot: Slot,
+    (before, after): (u32, EntryState),
+) -> Vec<K> {
+    board.publish(entry_state(slot), after.word());
+    // Pairs with the barrier in `claim`.
+    board.barrier();
+    let users = members.filter(|(_, claims)| are_claimed(core::iter::once(*claims), slot, before));
+    users.map(|(member, _)| member).collect()
+}
+
 /// What an entry is after its segment: free, and for claims of its segment another one.
 pub(crate) fn freed(open: EntryState) -> EntryState {
     EntryState { incarnation: open.incarnation.wrapping_add(1), phase: Phase::Free, available: 0 }
 }
 
 /// Whether any of these claims is one of the entry's segment.
-pub(crate) fn are_claimed<'a, V: ViewPort + 'a>(
+fn are_claimed<'a, V: ViewPort + 'a>(
     mut claims: impl Iterator<Item = &'a V>,
     slot: Slot,
     incarnation: u32,

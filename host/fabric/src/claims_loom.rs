@@ -1,4 +1,4 @@
-//! Members that connect against one that removes, in all orders. Run with
+//! Members that connect against one that removes or takes by force, in all orders. Run with
 //! `RUSTFLAGS="--cfg loom" cargo test -p beeline-fabric --release --target-dir target/loom --lib loom`.
 
 use beeline_contract_adapter::{PublishPort, ViewPort};
@@ -7,7 +7,7 @@ use loom::sync::atomic::{AtomicU64, Ordering, fence};
 use loom::thread;
 
 use crate::board::layout::{Claim, EntryState, Phase, entry_state};
-use crate::claims::{claim, close};
+use crate::claims::{claim, close, force, freed};
 use crate::ids::Slot;
 
 const SLOT: Slot = Slot(0);
@@ -98,4 +98,32 @@ fn member_that_disconnects_leaves_a_segment_that_can_be_removed() {
         let second = first || close(&mut board.clone(), core::iter::once(&claims), SLOT, OPEN);
         assert!(second, "nobody is connected any more");
     });
+}
+
+/// Whoever is connected when a segment is taken by force is rung, and keeps the entry from being used again.
+fn user_of_a_segment_that_is_taken_is_known(after: EntryState) {
+    loom::model(move || {
+        let (board, claims) = (Word::board(), Word::claims());
+        let (view, own) = (board.clone(), claims.clone());
+        let connecting = thread::spawn(move || connects(&view, own));
+        let members = core::iter::once(((), &claims));
+        let rung = force(&mut board.clone(), members, SLOT, (OPEN.incarnation, after));
+        let keeps_entry = Claim::of(claims.load(0)).count != 0;
+        if connecting.join().unwrap().is_ok() {
+            assert_eq!(rung, [()], "nobody tells who is connected");
+            assert!(keeps_entry, "the entry is used again under a connection");
+        }
+        assert_eq!(board.state(), after);
+    });
+}
+
+#[test]
+fn user_of_a_segment_that_is_removed_by_force_is_known() {
+    user_of_a_segment_that_is_taken_is_known(freed(OPEN));
+}
+
+#[test]
+fn user_of_a_segment_that_is_made_unavailable_by_force_is_known() {
+    let incarnation = OPEN.incarnation + 1;
+    user_of_a_segment_that_is_taken_is_known(EntryState { incarnation, available: 0, ..OPEN });
 }

@@ -6,7 +6,7 @@ use beeline_contract_adapter::{Adapter, PublishPort, ViewPort};
 
 use crate::board::layout::{Claim, EntryState, Phase};
 use crate::board::{Entry, is_of, read_entry, read_life, read_link, read_state};
-use crate::claims::{are_claimed, claim};
+use crate::claims::claim;
 use crate::ids::{AdapterNumber, MemberNumber, NodeId, PairId, Slot};
 use crate::link::LinkWord;
 use crate::refusal::Refusal;
@@ -76,12 +76,9 @@ impl<A: Adapter> Pairs<A> {
         self.consumers.values().map(|consumer| &consumer.claims)
     }
 
-    /// Members with a claim of an incarnation of an entry.
-    pub(crate) fn claimers(&self, slot: Slot, incarnation: u32) -> impl Iterator<Item = PairId> {
-        self.consumers
-            .iter()
-            .filter(move |(_, it)| are_claimed(core::iter::once(&it.claims), slot, incarnation))
-            .map(|(pair, _)| *pair)
+    /// Members that use this one, with what they claim.
+    pub(crate) fn claims_by_member(&self) -> impl Iterator<Item = (PairId, &A::View)> {
+        self.consumers.iter().map(|(pair, consumer)| (*pair, &consumer.claims))
     }
 
     /// Whether anybody claims any incarnation of an entry.

@@ -1,13 +1,11 @@
 //! Calls on segments of this member.
 
-use alloc::vec::Vec;
-
 use beeline_contract_adapter::Adapter;
 
 use super::Outcome;
 use crate::board::layout::EntryState;
 use crate::call::{Done, Value};
-use crate::claims::{close, freed};
+use crate::claims::{close, force, freed};
 use crate::ids::{AdapterNumber, AskId, LocalSegment, Nanos, SegmentId, Slot, Ticket};
 use crate::member::{Asked, Member};
 use crate::refusal::Refusal;
@@ -154,10 +152,11 @@ impl<A: Adapter> Member<A> {
         let before = local.entry.incarnation;
         local.set_unavailable(adapter, is_forced)?;
         let (slot, entry) = (local.slot, local.entry);
-        self.board.set_entry(slot, entry);
         if is_forced {
-            self.ring_claimers(slot, before);
+            self.force(slot, before, entry);
             self.tell_of_local(handle);
+        } else {
+            self.board.set_entry(slot, entry);
         }
         Ok(NOTHING)
     }
@@ -170,8 +169,7 @@ impl<A: Adapter> Member<A> {
         let (slot, entry, is_private) = (local.slot, local.entry, local.is_private);
         if !is_private {
             if is_forced {
-                self.board.set_entry(slot, freed(entry));
-                self.ring_claimers(slot, entry.incarnation);
+                self.force(slot, entry.incarnation, freed(entry));
             } else if !close(self.board.port(), self.pairs.claims(), slot, entry) {
                 return Err(Refusal::Busy);
             }
@@ -190,7 +188,7 @@ impl<A: Adapter> Member<A> {
         Ok(NOTHING)
     }
 
-    /// Gives the memory and the entry of a segment back, the entry as soon as nobody has a claim of it.
+    /// Gives the memory and the entry of a segment back, the entry as soon as nobody has a claim of it. After the barrier of its removal.
     fn give_back(&mut self, slot: Slot, state: EntryState, memory: LocalMemory) {
         let bank = match memory {
             LocalMemory::There { memory: Memory::Bank { offset }, bytes, .. } => Some((offset, bytes)),
@@ -208,9 +206,10 @@ impl<A: Adapter> Member<A> {
         self.wants.extend(bank.map(|(offset, bytes)| Want::Punch { offset, bytes }));
     }
 
-    fn ring_claimers(&mut self, slot: Slot, incarnation: u32) {
-        let claimers: Vec<_> = self.pairs.claimers(slot, incarnation).collect();
-        self.ring(claimers);
+    /// Takes an entry that was of the incarnation `before` from its users, and rings them.
+    fn force(&mut self, slot: Slot, before: u32, after: EntryState) {
+        let users = force(self.board.port(), self.pairs.claims_by_member(), slot, (before, after));
+        self.ring(users);
     }
 
     pub(super) fn map_local(&mut self, local: LocalSegment, part: Part) -> Outcome {

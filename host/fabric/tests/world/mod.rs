@@ -1,31 +1,13 @@
 //! Members in one thread: their words are maps, names a table, and rings and news of deaths wait until a test delivers them.
 #![allow(dead_code, reason = "each test uses a part")]
 
-use std::cell::RefCell;
+mod words;
+
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
-use beeline_contract_adapter::{Adapter, PublishPort, ViewPort};
+use beeline_contract_adapter::Adapter;
 use beeline_fabric::*;
-
-/// Words that one side stores and others load.
-#[derive(Clone, Debug, Default)]
-pub struct Words(pub Rc<RefCell<BTreeMap<u32, u64>>>);
-
-impl PublishPort for Words {
-    fn publish(&mut self, word: u32, value: u64) {
-        assert!(word < BOARD_WORDS);
-        self.0.borrow_mut().insert(word, value);
-    }
-
-    fn barrier(&mut self) {}
-}
-
-impl ViewPort for Words {
-    fn load(&self, word: u32) -> u64 {
-        self.0.borrow().get(&word).copied().unwrap_or(0)
-    }
-}
+pub use words::Words;
 
 pub struct InMemory;
 
@@ -75,7 +57,7 @@ impl World {
     pub fn of(nodes: &[NodeId]) -> Self {
         let mut world = World::default();
         for node in nodes {
-            let board = Words::default();
+            let board = Words::board();
             let config =
                 Config { node: *node, adapters: vec![adapter(0), adapter(1)], nodes: NODES.to_vec() };
             world.processes.push(Process {
@@ -209,12 +191,15 @@ impl World {
         let other = member.0 as usize;
         let reached = if self.processes[other].is_alive {
             assert_eq!(self.processes[other].node, node);
-            let claims = Words::default();
+            let (own_board, board) = (&self.processes[who].board, self.processes[other].board.clone());
+            let claims = Words::claims(own_board);
+            let seen_by_them = claims.seen_by(&board);
+            let board = board.seen_by(own_board);
             let own_node = self.processes[who].node;
-            let there = self.processes[other].member.admit(own_node, claims.clone());
+            let there = self.processes[other].member.admit(own_node, seen_by_them);
             self.processes[other].pairs.insert(there, (who, pair));
             self.processes[who].pairs.insert(pair, (other, there));
-            Reached::Provider { board: self.processes[other].board.clone(), claims }
+            Reached::Provider { board, claims }
         } else {
             Reached::NotResponding
         };

@@ -72,7 +72,7 @@ enum beeline_status {
   BEELINE_INVALID = -40,
   /** The handle belongs to another thread. */
   BEELINE_WRONG_THREAD = -41,
-  /** The handle is in use further up in this thread: its callback called. */
+  /** The handle is in use further up in this thread: its callback called, or what interrupted it. */
   BEELINE_BUSY = -42,
   /** No message is held: the callback has returned, or the receiver was used since. */
   BEELINE_NO_MESSAGE = -47,

@@ -191,7 +191,8 @@ int beeline_subscription_open_proving(const beeline_domain *domain, const char *
  * Unsubscribes, and ends the thread of a callback. The close waits for the callback that is running, unless the callback itself
  * closes; it is not called again. Threads that wait in another function of the subscription are told that it has ended,
  * and the close returns when they have left it.
- * @return OK, INVALID
+ * @return OK, INVALID; BUSY (called by what interrupts a function of a subscription or a segment in this thread, as a handler of
+ *         a signal does), REFUSED (the kernel refuses membarrier, which it granted before): then it is not closed
  */
 int beeline_subscription_close(beeline_subscription **subscription);
 

@@ -127,7 +127,11 @@ int beeline_segment_create(const char *name, size_t length, int huge_pages, int 
  */
 int beeline_segment_map(int descriptor, const beeline_segment_options *options, beeline_segment **segment);
 
-/** Unmaps a segment. Addresses in it are good no more. @return OK, INVALID */
+/**
+ * Unmaps a segment. Addresses in it are good no more. Returns when other threads have left its functions.
+ * @return OK, INVALID; BUSY (called by what interrupts a function of a segment or a subscription in this thread, as a handler of
+ *         a signal does), REFUSED (the kernel refuses membarrier, which it granted before): then it is not closed
+ */
 int beeline_segment_close(beeline_segment **segment);
 
 /** How many bytes a segment has: what was asked for, not rounded to pages. @return OK, INVALID */

@@ -271,6 +271,13 @@ fn what_a_program_does_wrong_is_a_code_and_nothing_is_left_after_many_rounds() {
     }
 }
 
+#[test]
+fn subscription_is_closed_while_its_callback_waits_in_it() {
+    for (name, compiler) in LANGUAGES {
+        finds_no_failure(&compile(compiler, "tests/closing.c", &format!("closing-{name}")), "20");
+    }
+}
+
 /// As in `windows.rs`: memory that is freed twice, used afterwards or never freed is found, the library's too.
 #[test]
 fn what_a_program_does_wrong_costs_no_memory() {
@@ -281,7 +288,9 @@ fn what_a_program_does_wrong_costs_no_memory() {
         return;
     }
     let archive: Vec<String> = installed.archive().into_iter().chain(["-lpthread".to_owned()]).collect();
-    for (name, rounds) in [("edges_misuse", "20"), ("arenas", "2"), ("segments", "2"), ("admission", "2")] {
+    for (name, rounds) in
+        [("edges_misuse", "20"), ("arenas", "2"), ("segments", "2"), ("admission", "2"), ("closing", "3")]
+    {
         let (source, program) = (format!("tests/{name}.c"), format!("{name}-sanitized"));
         finds_no_failure(&installed.compile(&sanitize, &source, &program, &archive), rounds);
     }

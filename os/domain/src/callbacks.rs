@@ -62,15 +62,26 @@ fn deliver(
     }
 }
 
+impl CallbackThread {
+    /// No callback begins from here on. Unlike the drop this does not wait for the one that is running, which may wait for something
+    /// that the caller is about to end.
+    pub fn stop(&self) {
+        // In a forked child there is no such thread, and the lock may be one that nobody gives back.
+        if self.notifications.is_own() {
+            self.notifications.interrupt(|| self.is_stopped.store(true, Ordering::Relaxed));
+        }
+    }
+}
+
 impl Drop for CallbackThread {
     fn drop(&mut self) {
+        self.stop();
         let Some(thread) = self.thread.take() else { return };
         if !self.notifications.is_own() {
             // In a forked child there is no such thread, and its stack serves other uses.
             std::mem::forget(thread);
             return;
         }
-        self.notifications.interrupt(|| self.is_stopped.store(true, Ordering::Relaxed));
         if thread.thread().id() != std::thread::current().id() && thread.join().is_err() {
             tracing::error!("the thread of callbacks panicked");
         }

@@ -82,6 +82,28 @@ fn callback_thread_that_is_dropped_gives_nothing_more() {
     assert_eq!(count.load(Ordering::SeqCst), 2);
 }
 
+#[test]
+fn stop_does_not_wait_for_the_callback_that_runs_and_none_begins_after_it() {
+    let Pair { peer, connection, told, .. } = &Pair::new();
+    let (begin, begun) = channel();
+    let (leave, may_leave) = channel();
+    let thread = connection.notifications().unwrap().deliver_to(move |given| {
+        begin.send(given.unwrap().payload).unwrap();
+        may_leave.recv_timeout(WATCHDOG).unwrap();
+    });
+    let thread = thread.unwrap();
+    assert!(told.tell(peer, b"given"));
+    assert_eq!(begun.recv_timeout(WATCHDOG).unwrap(), b"given");
+    thread.stop();
+    assert!(told.tell(peer, b"kept"));
+    leave.send(()).unwrap();
+    // The thread ends, and what it was called with.
+    assert!(begun.recv_timeout(WATCHDOG).is_err());
+    let kept = connection.notifications().unwrap().next_within(WATCHDOG).unwrap().unwrap();
+    assert_eq!(kept.payload, b"kept");
+    drop(thread);
+}
+
 fn status_of_threads() -> Vec<(String, String)> {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let read = |task: std::io::Result<std::fs::DirEntry>| {

@@ -190,11 +190,14 @@ extern "C" fn beeline_subscription_open_proving(
 extern "C" fn beeline_subscription_close(subscription: HandleVariable<'_, beeline_subscription>) -> c_int {
     edge("beeline_subscription_close", || {
         SUBSCRIPTIONS.close(&subscription, |closed| {
-            // Outside the lock: it waits for the callback, which may be in a function of this subscription.
             let thread = lock(&closed.callback).take();
-            drop(thread);
-            // Threads that wait in another function of it end.
+            if let Some(thread) = &thread {
+                // First, so that the callback is not told of the end.
+                thread.stop();
+            }
+            // Threads that wait in another function of it end, also the callback's, which the drop waits for.
             closed.subscription.unsubscribe();
+            drop(thread);
         })?;
         Ok(OK)
     })

@@ -33,7 +33,8 @@ unsafe impl Sync for PrivateMemory {}
 impl PrivateMemory {
     /// Bytes after each of which [`note_use`](Self::note_use) is to be called.
     pub const NOTE_BYTES: usize = ahead::PIECE_BYTES;
-    /// Bytes that [`bring_in_ahead`](Self::bring_in_ahead) takes beyond what is used, at most.
+    /// Bytes beyond what was noted to which [`bring_in_ahead`](Self::bring_in_ahead) takes memory: to the end of the piece of 2 MiB in
+    /// which the last of them lies.
     pub const AHEAD_BYTES: usize = ahead::AHEAD_BYTES;
 
     /// Maps so many bytes, none of which takes memory yet. Where the system grants huge pages to who asks, it is taken by those.
@@ -63,9 +64,9 @@ impl PrivateMemory {
         Ok(PrivateMemory { start, bytes, ahead: None })
     }
 
-    /// Starts a thread that brings memory in ahead of its use:
-    /// [`AHEAD_BYTES`](Self::AHEAD_BYTES) more than is used, which [`note_use`](Self::note_use) tells it, and never more than there
-    /// is. It runs only on cores that would rest otherwise, and nobody waits for it: what it has not brought in yet, an access does.
+    /// Starts a thread that brings memory in ahead of its use: [`AHEAD_BYTES`](Self::AHEAD_BYTES) beyond what
+    /// [`note_use`](Self::note_use) has said, to the end of the piece of 2 MiB in which that lies, and never more than there is. It
+    /// runs only on cores that would rest otherwise, and nobody waits for it: what it has not brought in yet, an access does.
     ///
     /// # Errors
     /// The process is out of threads.

@@ -18,7 +18,8 @@ use crate::thread::{run_when_idle, spawn};
 
 /// A huge page of most machines. Where they are larger, their parts are touched one after the other.
 pub(super) const PIECE_BYTES: usize = 2 << 20;
-/// What is brought in beyond what is used: more than is used until the thread has been woken, and little enough to have it idle.
+/// What is brought in beyond what was noted, to the end of the piece in which it lies: more than is used until the thread has been
+/// woken, and little enough to have it idle.
 pub(super) const AHEAD_BYTES: usize = 16 << 20;
 /// Bytes of the smallest pages. Where pages are larger, each is touched several times.
 const PAGE_BYTES: usize = 4096;

@@ -100,7 +100,8 @@ int beeline_arena_join(const beeline_domain *domain, const char *name, uint32_t 
                        const beeline_window_sender_options *options, beeline_arena_sender **arena);
 
 /**
- * Opens a window. One of up to 256 lines costs one packet that is not answered, as a rule, and may be sent to at once.
+ * Opens a window. One of up to 256 lines costs a few stores, as a rule, and a wake-up if the receiver sleeps for it, and may be sent
+ * to at once.
  *
  * @param lines  0: as of beeline_arena_join(); or another power of two, no more than the receiver offers, which is asked for it
  * @param sender where the window's sender is put, to be closed by beeline_window_sender_close(); NULL is put there on failure

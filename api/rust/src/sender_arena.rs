@@ -31,9 +31,9 @@ pub struct SenderArena {
 }
 
 impl SenderArena {
-    /// Opens a window of the usual number of lines, which is this sender's alone. One of up to 256 lines costs one packet that is
-    /// not answered, as a rule, and its first message may be sent before the receiver has heard of it; else the receiver is asked,
-    /// for at most 10 s.
+    /// Opens a window of the usual number of lines, which is this sender's alone. One of up to 256 lines costs a few stores, as
+    /// a rule, and a wake-up if the receiver sleeps for it; its first message may be sent before the receiver has heard of it. Else
+    /// the receiver is asked, for at most 10 s.
     ///
     /// # Errors
     /// [`ConnectError::Refused`]: so many windows or bytes are open as the receiver lends to one process; the receiver has gone; this

@@ -238,7 +238,7 @@ fn client_that_storms_its_flag_delays_no_window_of_another() {
             pass_a_window(&arena, &listener, value);
         }
         listener.signal(Some(&event));
-        // Kept, since an end is a packet, too.
+        // Kept, so that nothing but the window that is opened has the owner's domain look.
         let mut kept = Vec::new();
         for value in 100..120 {
             event.clear();

@@ -149,12 +149,8 @@ impl Service for Maker {
         if check_lines(ask.lines).is_err() {
             return Err(Refusal::new(format!("a window of {} lines", ask.lines)));
         }
-        // What it has returned before may be what it gets.
-        if OwnedArena::is_small(ask.lines) && arena.has_told_little() {
-            OwnedArena::hear_all(arena);
-            if let Some(answer) = arena.asked_at_once(ask.lines) {
-                return answer.map(Answer::Now);
-            }
+        if let Some(answer) = arena.asked_at_once(ask.lines) {
+            return answer.map(Answer::Now);
         }
         let arena = Arc::clone(arena);
         Ok(Answer::later(move |pace| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 
 use beeline_mmio::{
     Arena, ArenaError, MemoryOptions, Pace, Part, Region, SharedMemory, StoreKernel, Unpaced,
@@ -172,19 +172,18 @@ impl OwnedArena {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether windows of so many lines are lent at once, and not by a worker.
-    pub(super) fn is_small(lines: u32) -> bool {
-        part_bytes(lines) <= SMALL_BYTES
-    }
-
     /// The windows that the client asked for.
     pub(super) fn asked(&self, lines: u32, pace: &dyn Pace) -> Result<Reply, Refusal> {
         self.answer(lines, Some(pace)).map_err(|not_lent| Refusal::new(not_lent.to_string()))
     }
 
-    /// As [`OwnedArena::asked`], on the domain's thread; `None` where the pages of free windows have to be given back first,
-    /// however many there are.
-    pub(super) fn asked_at_once(&self, lines: u32) -> Option<Result<Reply, Refusal>> {
+    /// As [`OwnedArena::asked`], on the domain's thread; `None` where it takes longer than a constant bounds: for a large window, where
+    /// the client has told much or another thread hears it, and where the pages of free windows have to be given back first.
+    pub(super) fn asked_at_once(self: &Arc<Self>, lines: u32) -> Option<Result<Reply, Refusal>> {
+        // What the client has returned before may be what it gets.
+        if part_bytes(lines) > SMALL_BYTES || self.hear_at_once() {
+            return None;
+        }
         match self.answer(lines, None) {
             Err(NotLent::NeedsRoom) => None,
             answer => Some(answer.map_err(|not_lent| Refusal::new(not_lent.to_string()))),
@@ -301,15 +300,21 @@ impl OwnedArena {
         if let Some(queue) = self.queue.upgrade() {
             queue.listen_again(self);
         }
-        if self.has_told() && Self::hear_some(self) && !self.is_to_be_heard.swap(true, Ordering::Relaxed) {
-            // The rest takes as long as it is much.
+        // Acquire and release, here and in `Hearing`: one that was about to hear sees what was told before this.
+        if self.has_told() && self.hear_at_once() && !self.is_to_be_heard.swap(true, Ordering::AcqRel) {
+            // The rest takes as long as it is much, and who hears now may have looked for the last time.
             self.disposer.dispose(Hearing(Arc::clone(self)));
         }
     }
 
-    /// Whether all that the client has told can be heard on the domain's thread.
-    pub(super) fn has_told_little(&self) -> bool {
-        self.untaken() <= PIECE
+    /// Hears a piece on the domain's thread, which waits for no other thread, and does not ask the client how much there is; whether
+    /// there may be more.
+    fn hear_at_once(self: &Arc<Self>) -> bool {
+        match self.hearer.try_lock() {
+            Ok(mut hearer) => self.hear(&mut hearer, PIECE),
+            Err(TryLockError::Poisoned(hearer)) => self.hear(&mut hearer.into_inner(), PIECE),
+            Err(TryLockError::WouldBlock) => true,
+        }
     }
 
     /// Hears one entry.
@@ -388,8 +393,20 @@ impl OwnedArena {
 
     /// The client has gone: what it told before is heard, and it has nothing any more.
     pub(super) fn end(self: &Arc<Self>) {
-        let last = Ending(Arc::clone(self));
-        if self.has_told_little() { drop(last) } else { self.disposer.dispose(last) }
+        if self.hear_at_once() {
+            self.disposer.dispose(Ending(Arc::clone(self)));
+        } else {
+            self.finish();
+        }
+    }
+
+    /// The client has gone, and was heard for the last time.
+    fn finish(self: &Arc<Self>) {
+        self.is_deaf.store(true, Ordering::Relaxed);
+        self.lock().slots.end();
+        if let Some(queue) = self.queue.upgrade() {
+            queue.leave(self);
+        }
     }
 }
 
@@ -492,7 +509,7 @@ struct Hearing(Arc<OwnedArena>);
 impl Drop for Hearing {
     fn drop(&mut self) {
         // Before it hears: what is told from here on is heard again.
-        self.0.is_to_be_heard.store(false, Ordering::Relaxed);
+        self.0.is_to_be_heard.swap(false, Ordering::AcqRel);
         OwnedArena::hear_all(&self.0);
     }
 }
@@ -502,13 +519,8 @@ struct Ending(Arc<OwnedArena>);
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        let arena = &self.0;
-        OwnedArena::hear_all(arena);
-        arena.is_deaf.store(true, Ordering::Relaxed);
-        arena.lock().slots.end();
-        if let Some(queue) = arena.queue.upgrade() {
-            queue.leave(arena);
-        }
+        OwnedArena::hear_all(&self.0);
+        self.0.finish();
     }
 }
 
@@ -522,3 +534,8 @@ impl Drop for Reclaiming {
         self.0.arena.reclaim(&Unpaced);
     }
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+#[path = "owner_tests.rs"]
+mod tests;

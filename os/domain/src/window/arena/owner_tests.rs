@@ -1,0 +1,127 @@
+//! What the domain's thread does of what a client has told, and what it leaves to others.
+
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use super::super::tells::Teller;
+use super::*;
+use crate::peer::tests::peer_with_socket;
+
+const LINES: u32 = 64;
+/// More than any of this takes.
+const LONG: Duration = Duration::from_secs(20);
+
+/// An arena whose client is this test.
+struct Told {
+    arena: Arc<OwnedArena>,
+    queue: Arc<Openings>,
+    disposer: Disposer,
+    ring: TellRing,
+    teller: Teller,
+    _socket: OwnedFd,
+}
+
+impl Told {
+    fn new() -> Self {
+        let (peer, socket) = peer_with_socket();
+        let memory = SharedMemory::create("credits", CLIENT_BYTES, MemoryOptions::default()).unwrap();
+        let ring = TellRing::of(&memory.map_sparse().unwrap());
+        let credits = memory.fd().try_clone_to_owned().unwrap();
+        let (queue, disposer, options) =
+            (Arc::new(Queue::new()), Disposer::default(), ArenaOptions::default());
+        let made = OwnedArena::make(&peer, "told", &options, LINES, credits, &queue, &disposer);
+        Told { arena: made.unwrap().0, queue, disposer, ring, teller: Teller::default(), _socket: socket }
+    }
+
+    /// Is lent so many windows, and opens them.
+    fn open(&mut self, windows: u32) {
+        for lease in self.arena.lend(LINES, windows, Some(&Unpaced)).unwrap() {
+            self.teller.tell(&self.ring, Tell::Open { name: lease.name, kernel: None }.encode());
+        }
+    }
+
+    fn heard(&self) -> u64 {
+        self.arena.heard.load(Ordering::Relaxed)
+    }
+
+    /// Waits until the disposer has done what it was given before.
+    fn dispose_all(&self) {
+        let (done, is_done) = channel::<()>();
+        self.disposer.dispose(done);
+        assert!(is_done.recv_timeout(LONG).is_err());
+    }
+}
+
+/// Keeps the disposer from what comes after it until the test goes on.
+struct Holding(Receiver<()>);
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        let _ = self.0.recv_timeout(LONG);
+    }
+}
+
+#[test]
+fn thread_of_the_domain_hears_a_piece_at_a_time() {
+    let mut told = Told::new();
+    told.open(5 * PIECE as u32);
+    let (go_on, held) = channel();
+    told.disposer.dispose(Holding(held));
+    assert!(told.arena.asked_at_once(LINES).is_none(), "a worker hears the rest");
+    assert_eq!(told.heard(), PIECE);
+    told.arena.packet_came();
+    assert_eq!(told.heard(), 2 * PIECE);
+    told.arena.end();
+    assert_eq!(told.heard(), 3 * PIECE);
+    go_on.send(()).unwrap();
+    told.dispose_all();
+    assert_eq!(told.heard(), 5 * PIECE);
+    assert!(told.arena.is_deaf.load(Ordering::Relaxed));
+}
+
+#[test]
+fn little_that_was_told_is_heard_by_the_thread_of_the_domain() {
+    let mut told = Told::new();
+    told.open(3);
+    let (_go_on, held) = channel::<()>();
+    told.disposer.dispose(Holding(held));
+    assert!(told.arena.asked_at_once(LINES).unwrap().is_ok());
+    assert_eq!(told.heard(), 3);
+    told.open(3);
+    told.arena.packet_came();
+    assert_eq!(told.heard(), 6);
+    told.open(3);
+    told.arena.end();
+    assert_eq!(told.heard(), 9);
+    assert!(told.arena.is_deaf.load(Ordering::Relaxed));
+}
+
+/// A thread that hears and is kept from going on, after it has looked for the last time.
+#[test]
+fn thread_of_the_domain_waits_for_nobody_who_hears_and_nothing_told_is_lost() {
+    for does_end in [false, true] {
+        let mut told = Told::new();
+        told.open(3);
+        let hearing = told.arena.hearer.lock().unwrap();
+        let (done, is_done) = channel();
+        let arena = Arc::clone(&told.arena);
+        let domain = std::thread::spawn(move || {
+            let is_answered = arena.asked_at_once(LINES).is_some();
+            arena.packet_came();
+            if does_end {
+                arena.end();
+            }
+            done.send(is_answered).unwrap();
+        });
+        let is_answered = is_done.recv_timeout(LONG);
+        assert_eq!(told.heard(), 0);
+        drop(hearing);
+        domain.join().unwrap();
+        assert_eq!(is_answered, Ok(false), "it waited, or answered without what was told before");
+        told.dispose_all();
+        assert_eq!(told.heard(), 3);
+        let next = || told.queue.take(Some(Instant::now()));
+        assert_eq!(std::iter::from_fn(next).count(), 3);
+        assert_eq!(told.arena.is_deaf.load(Ordering::Relaxed), does_end);
+    }
+}

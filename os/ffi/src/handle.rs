@@ -123,6 +123,13 @@ impl<T: Kind> HandleVariable<'_, T> {
     }
 }
 
+/// Why a table takes no more.
+#[cold]
+pub(crate) fn full(capacity: usize, name: &str) -> Failure {
+    let why = format!("this process has {capacity} handles of kind {name} already; close some");
+    Failure::new(status::REFUSED, why)
+}
+
 /// Indices that are free.
 #[derive(Debug)]
 pub(crate) struct Vacancies {
@@ -141,8 +148,7 @@ impl Vacancies {
             return Ok(index);
         }
         if self.unused as usize == capacity {
-            let why = format!("this process has {capacity} handles of kind {name} already; close some");
-            return Err(Failure::new(status::REFUSED, why));
+            return Err(full(capacity, name));
         }
         self.unused += 1;
         Ok(self.unused - 1)

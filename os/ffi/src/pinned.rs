@@ -7,19 +7,22 @@
 //! [`Shared`](crate::Shared) has four of the former; a removal takes some microseconds. Where the kernel refuses `membarrier`, users
 //! fence.
 //!
+//! There is no lock, so that a child of fork waits for no thread that it does not have: what such a thread has withdrawn and not yet
+//! freed, or taken an index for, is lost to the child.
+//!
 //! An object is shown for the time of a closure and never handed out, so that a pin ends in the thread and the frame in which it began.
 
 mod barrier;
+mod free;
 mod pins;
 mod slot;
 mod thread;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use crate::edge::{Failure, Outcome};
-use crate::handle::{Handle, HandleVariable, Kind, Vacancies};
+use crate::handle::{Handle, HandleVariable, Kind, full};
 use crate::status;
-use crate::sync::{AtomicPtr, AtomicU64};
+use crate::sync::{AtomicPtr, AtomicU32, AtomicU64};
+use free::Free;
 use slot::{Slot, WithdrawError};
 
 /// Objects in a table at the same time. A power of two: a handle's index is masked.
@@ -29,7 +32,7 @@ const _: () = assert!(CAPACITY.is_power_of_two());
 /// A table of objects of any thread, which a thread uses without an atomic read-modify-write. Put it into a `static`.
 pub struct Pinned<T: 'static> {
     slots: [Slot<T>; CAPACITY],
-    vacancies: Mutex<Vacancies>,
+    free: Free<CAPACITY>,
 }
 
 impl<T: Kind + Send + Sync> Default for Pinned<T> {
@@ -42,7 +45,8 @@ impl<T: Kind + Send + Sync> Pinned<T> {
     /// A table without objects.
     pub const fn new() -> Self {
         let slots = [const { Slot::of(AtomicU64::new(0), AtomicPtr::new(core::ptr::null_mut())) }; CAPACITY];
-        Pinned { slots, vacancies: Mutex::new(Vacancies::new()) }
+        let before = [const { AtomicU32::new(0) }; CAPACITY];
+        Pinned { slots, free: Free::of(AtomicU64::new(0), before, AtomicU32::new(0)) }
     }
 
     /// Takes an object in.
@@ -50,7 +54,7 @@ impl<T: Kind + Send + Sync> Pinned<T> {
     /// # Errors
     /// The table is full.
     pub fn insert(&'static self, value: T) -> Outcome<Handle<T>> {
-        let index = self.vacancies().take(CAPACITY, T::NAME)?;
+        let index = self.free.take().ok_or_else(|| full(CAPACITY, T::NAME))?;
         let slot = &self.slots[index as usize];
         let handle = Handle::of(index, slot.last_generation() + 1);
         slot.publish(handle.bits(), Box::new(value));
@@ -103,12 +107,10 @@ impl<T: Kind + Send + Sync> Pinned<T> {
                 Failure::new(status::REFUSED, why)
             }
         })?;
-        self.vacancies().give_back(index, handle.generation());
+        if handle.generation() != u32::MAX {
+            self.free.give_back(index as u32);
+        }
         Ok(*value)
-    }
-
-    fn vacancies(&self) -> MutexGuard<'_, Vacancies> {
-        self.vacancies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -202,6 +202,25 @@ fn object_is_whole_while_threads_use_it_and_others_remove_it() {
     }
 }
 
+/// Whether `body` says so in a child, which is ended if it waits.
+#[cfg(not(miri))]
+fn in_child(body: impl FnOnce() -> bool) -> bool {
+    // SAFETY: the child allocates what malloc gives after fork in glibc, and ends without destructors.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: changes nothing but when the signal comes.
+        unsafe { libc::alarm(20) };
+        let code = i32::from(!body());
+        // SAFETY: ends the child at once.
+        unsafe { libc::_exit(code) };
+    }
+    let mut status = -1;
+    // SAFETY: waits for the child that was just made; `status` is ours.
+    let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+    assert_eq!(waited, child);
+    status == 0
+}
+
 #[test]
 #[cfg(not(miri))]
 fn child_does_not_wait_for_threads_that_it_does_not_have() {
@@ -216,21 +235,41 @@ fn child_does_not_wait_for_threads_that_it_does_not_have() {
         })
     });
     is_inside.recv().unwrap();
-    // SAFETY: the child allocates nothing but what malloc gives after fork in glibc, and ends without destructors.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        // A child that waits is ended by this.
-        // SAFETY: changes nothing but when the signal comes.
-        unsafe { libc::alarm(20) };
-        let code = i32::from(TABLE.remove(handle, |_| ()).is_err());
-        // SAFETY: ends the child at once.
-        unsafe { libc::_exit(code) };
-    }
-    let mut status = -1;
-    // SAFETY: waits for the child that was just made; `status` is ours.
-    let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
-    assert_eq!((waited, status), (child, 0), "the child waits for a thread of its parent");
+    assert!(in_child(|| TABLE.remove(handle, |_| ()).is_ok()), "the child waits for a thread of its parent");
     leave.send(()).unwrap();
     using.join().unwrap().unwrap();
     TABLE.remove(handle, |_| ()).unwrap();
+}
+
+#[test]
+#[cfg(not(miri))]
+fn child_takes_handles_whatever_other_threads_were_doing_with_the_table() {
+    table!(TABLE);
+    let is_over = AtomicU32::new(0);
+    thread::scope(|scope| {
+        let others = [(); 3].map(|()| {
+            scope.spawn(|| {
+                while is_over.load(Ordering::SeqCst) == 0 {
+                    let handles = [(); 50].map(|()| TABLE.insert(thing(1)).unwrap());
+                    for handle in handles {
+                        TABLE.remove(handle, |_| ()).unwrap();
+                    }
+                }
+            })
+        });
+        let are_good = (0..500).all(|_| {
+            in_child(|| {
+                let [first, second] = [1, 2].map(|number| TABLE.insert(thing(number)).unwrap());
+                let is_own = number(&TABLE, first).is_ok_and(|found| found == 1);
+                is_own
+                    && TABLE.remove(first, |_| ()).is_ok()
+                    && number(&TABLE, second).is_ok_and(|found| found == 2)
+            })
+        });
+        is_over.store(1, Ordering::SeqCst);
+        for other in others {
+            other.join().unwrap();
+        }
+        assert!(are_good, "a child waits for a thread of its parent, or has lost its handles");
+    });
 }

@@ -35,6 +35,8 @@ mod barrier {
         QUEUE.1.notify_all();
     }
 }
+#[path = "../src/pinned/free.rs"]
+mod free;
 #[path = "../src/pinned/pins.rs"]
 #[expect(dead_code, reason = "no model forks")]
 mod pins;
@@ -44,6 +46,7 @@ mod slot;
 
 use std::ptr;
 
+use free::Free;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
@@ -185,5 +188,58 @@ fn users_leave_nothing_behind() {
         }
         assert!(!model.pins.has_pins(1) && !model.pins.has_pins(2));
         assert_eq!(model.removed(HANDLE), Ok(7));
+    });
+}
+
+fn free<const COUNT: usize>() -> Free<COUNT> {
+    Free::of(AtomicU64::new(0), core::array::from_fn(|_| AtomicU32::new(0)), AtomicU32::new(0))
+}
+
+#[test]
+fn index_is_one_threads_and_comes_with_what_the_last_one_did() {
+    loom::model(|| {
+        // Each index with what belongs to it.
+        let shared = Arc::new((free::<2>(), [(); 2].map(|()| UnsafeCell::new(0))));
+        let use_one = |shared: &(Free<2>, [UnsafeCell<u32>; 2])| {
+            let index = shared.0.take().expect("two threads, two indices");
+            // SAFETY: loom checks that nobody else is here.
+            shared.1[index as usize].with_mut(|count| unsafe { *count += 1 });
+            shared.0.give_back(index);
+        };
+        let other = shared.clone();
+        let using = thread::spawn(move || (0..2).for_each(|_| use_one(&other)));
+        (0..2).for_each(|_| use_one(&shared));
+        using.join().unwrap();
+        // SAFETY: as above.
+        let counts = [0, 1].map(|at: usize| shared.1[at].with(|count| unsafe { *count }));
+        assert_eq!(counts.iter().sum::<u32>(), 4);
+        let mut left = [shared.0.take(), shared.0.take(), shared.0.take()];
+        left.sort_unstable();
+        assert_eq!(left, [None, Some(0), Some(1)]);
+    });
+}
+
+#[test]
+fn head_that_comes_back_between_a_look_and_a_change_is_another_one() {
+    loom::model(|| {
+        let shared = Arc::new(free::<2>());
+        let [first, second] = [(); 2].map(|()| shared.take().unwrap());
+        shared.give_back(second);
+        shared.give_back(first);
+        let other = shared.clone();
+        // It takes both and returns the first alone, which is the head again, with nothing before it.
+        let taking = thread::spawn(move || {
+            let both = [other.take(), other.take()];
+            if let [Some(head), Some(kept)] = both {
+                other.give_back(head);
+                return Some(kept);
+            }
+            both.into_iter().flatten().next()
+        });
+        let own = shared.take();
+        let others = taking.join().unwrap();
+        let mut all = [own, others, shared.take(), shared.take()];
+        all.sort_unstable();
+        assert_eq!(all, [None, None, Some(0), Some(1)]);
     });
 }

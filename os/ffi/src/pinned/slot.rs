@@ -33,7 +33,7 @@ impl<T> Slot<T> {
 
     /// The generation of the last handle.
     pub(super) fn last_generation(&self) -> u32 {
-        // Relaxed: whoever asks has taken the slot's index from a lock that the last remover passed after its change.
+        // Relaxed: whoever asks has taken the slot's index, which the last remover gave back after its change (`Free`).
         (self.handle.load(Ordering::Relaxed) >> 32) as u32
     }
 

@@ -2,11 +2,10 @@
 
 use core::cell::Cell;
 use core::ptr;
-use std::sync::OnceLock;
 
 use super::barrier;
 use super::pins::{Pin, Pins, Record};
-use crate::sync::{AtomicPtr, AtomicU32};
+use crate::sync::{AtomicPtr, AtomicU32, Ordering};
 
 /// The pins of all threads of this process.
 pub(super) static PINS: Pins =
@@ -75,13 +74,24 @@ pub(super) fn has_pins() -> bool {
     PINS.has_pins(this_thread())
 }
 
-/// Whether users fence, because the kernel refuses the barrier. It is asked once, before the first pin.
+/// Whether users fence, because the kernel refuses the barrier. It is asked before the first pin.
 pub(super) fn is_fenced() -> bool {
-    static IS_FENCED: OnceLock<bool> = OnceLock::new();
-    *IS_FENCED.get_or_init(|| {
+    const UNKNOWN: u32 = 0;
+    const GRANTED: u32 = 1;
+    const FENCED: u32 = 2;
+    // No `OnceLock`: a child of fork has no thread that would finish its initialization.
+    static ANSWER: AtomicU32 = AtomicU32::new(UNKNOWN);
+    // Acquire, here and below: whoever has the answer has the registrations that came before it.
+    let known = ANSWER.load(Ordering::Acquire);
+    let answer = if known == UNKNOWN {
+        // Threads that come at the same time all ask, which is harmless; the answer of one counts for all.
         forget_others_in_children();
-        !barrier::register()
-    })
+        let own = if barrier::register() { GRANTED } else { FENCED };
+        ANSWER.compare_exchange(UNKNOWN, own, Ordering::AcqRel, Ordering::Acquire).err().unwrap_or(own)
+    } else {
+        known
+    };
+    answer == FENCED
 }
 
 /// Threads that were in a function when a process forked are in none in the child, where nobody ends their pins.

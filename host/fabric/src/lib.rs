@@ -19,6 +19,7 @@ mod call;
 mod calls;
 mod claims;
 mod event;
+mod held;
 mod ids;
 mod link;
 mod look;

@@ -7,6 +7,7 @@ use beeline_contract_adapter::{Adapter, PublishPort, ViewPort};
 use crate::board::layout::{Claim, EntryState, Phase};
 use crate::board::{Entry, is_of, read_entry, read_life, read_link, read_state};
 use crate::claims::claim;
+use crate::held::Held;
 use crate::ids::{AdapterNumber, MemberNumber, NodeId, PairId, Slot};
 use crate::link::LinkWord;
 use crate::refusal::Refusal;
@@ -35,8 +36,8 @@ pub(crate) struct Provider<A: Adapter> {
 pub(crate) struct Ports<A: Adapter> {
     board: A::View,
     claims: A::Claims,
-    /// What `claims` says, where that is not zero.
-    claimed: BTreeMap<Slot, Claim>,
+    /// What `claims` says is of these, where it is not zero.
+    held: BTreeMap<Slot, Held>,
 }
 
 /// A member that uses segments of this one.
@@ -98,7 +99,7 @@ pub(crate) struct Claimed {
 impl<A: Adapter> Ports<A> {
     /// The words of a pair; `None` if they are no board of that node.
     pub(crate) fn new(board: A::View, claims: A::Claims, node: NodeId) -> Option<Self> {
-        is_of(&board, node).then(|| Ports { board, claims, claimed: BTreeMap::new() })
+        is_of(&board, node).then(|| Ports { board, claims, held: BTreeMap::new() })
     }
 
     pub(crate) fn link(&self, adapter: AdapterNumber) -> LinkWord {
@@ -130,14 +131,14 @@ impl<A: Adapter> Ports<A> {
             if !self.link(adapter).is_up {
                 return Err(Refusal::NoRemoteLinkAccess);
             }
-            let old = self.claimed.get(&slot).copied().unwrap_or_default();
-            let count = if old.incarnation == incarnation { old.count } else { 0 };
+            let (old, count) =
+                self.held.get(&slot).map(|held| (held.claim(), held.count(incarnation))).unwrap_or_default();
             if count == MAX_CONNECTIONS {
                 return Err(Refusal::MaxEntries);
             }
             let new = Claim { incarnation, count: count + 1 };
             if claim(&self.board, &mut self.claims, slot, entry.state, (old, new)).is_ok() {
-                self.claimed.insert(slot, new);
+                self.held.entry(slot).or_default().set(new);
                 // After the barrier of the claim: pairs with `OwnBoard::set_listening`.
                 return Ok(Claimed { entry, is_listening: read_life(&self.board).is_listening });
             }
@@ -147,13 +148,13 @@ impl<A: Adapter> Ports<A> {
 
     /// Ends one connection to an incarnation of an entry. Whether the other member wants to be rung.
     pub(crate) fn disconnect(&mut self, slot: Slot, incarnation: u32) -> bool {
-        let Some(claim) = self.claimed.get_mut(&slot).filter(|claim| claim.is_of(incarnation)) else {
+        let Some(held) = self.held.get_mut(&slot) else { return false };
+        if !held.end(incarnation) {
             return false;
-        };
-        claim.count -= 1;
-        self.claims.publish(u32::from(slot.0), claim.word());
-        if claim.count == 0 {
-            self.claimed.remove(&slot);
+        }
+        self.claims.publish(u32::from(slot.0), held.claim().word());
+        if held.is_empty() {
+            self.held.remove(&slot);
         }
         // Pairs with `OwnBoard::set_listening`.
         self.claims.barrier();

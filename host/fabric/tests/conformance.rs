@@ -470,6 +470,31 @@ fn memory_of_a_segment_that_was_taken_from_its_users_is_given_back_once_more_whe
 }
 
 #[test]
+fn connection_that_was_forced_off_keeps_the_entry_though_its_member_connects_once_more() {
+    let mut world = two();
+    let local = local_in(&mut world, "A");
+    let old = remote_of(world.now(1, connect(NODES[0], 7)).unwrap());
+    world.now(1, Call::MapRemote(old, WHOLE)).unwrap();
+    world.now(0, Call::SetUnavailable { local, adapter: adapter(0), is_forced: true }).unwrap();
+    world.now(0, Call::SetAvailable(local, adapter(0))).unwrap();
+    let new = remote_of(world.now(1, connect(NODES[0], 7)).unwrap());
+    world.now(1, Call::Disconnect(new)).unwrap();
+    // Nobody is connected to what the segment is now, so it is removed; the old map can still store into its memory.
+    world.now(0, Call::RemoveSegment { local, is_forced: false }).unwrap();
+    assert_eq!(world.slot_of(0, 7), None);
+    local_in(&mut world, "A");
+    assert_eq!(world.slot_of(0, 7), Some(Slot(1)), "the entry is not another segment's");
+    world.look(0);
+    assert_eq!(world.processes[0].punched, [(0, 64)]);
+    world.now(1, Call::UnmapRemote(old)).unwrap();
+    world.now(1, Call::Disconnect(old)).unwrap();
+    world.look(0);
+    assert_eq!(world.processes[0].punched, [(0, 64), (0, 64)]);
+    world.now(0, create(8, 64)).unwrap();
+    assert_eq!(world.slot_of(0, 8), Some(Slot(0)));
+}
+
+#[test]
 fn claims_beyond_belief_are_those_of_one_member() {
     let mut world = two();
     let (id, is_auto, bytes, is_private, is_empty) = (SegmentId(7), false, 64, false, false);

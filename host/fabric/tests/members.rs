@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use beeline_fabric::*;
 use proptest::prelude::*;
+use world::told::{after, counted};
 use world::*;
 
 const BYTES: u64 = 100;
@@ -19,6 +20,11 @@ enum Op {
         who: usize,
         id: u32,
         kind: usize,
+        by: u32,
+    },
+    /// Takes a segment from its users, of whom one connects to it again.
+    Reopen {
+        of: usize,
         by: u32,
     },
     /// Connects to a segment that there is, or was.
@@ -116,6 +122,7 @@ fn op() -> impl Strategy<Value = Op> {
         5 => (of.clone(), by.clone()).prop_map(|(of, by)| Op::Prepare { of, by }),
         6 => (of.clone(), by.clone()).prop_map(|(of, by)| Op::Available { of, by }),
         1 => (of.clone(), by.clone(), any::<bool>()).prop_map(|(of, by, is_forced)| Op::Unavailable { of, by, is_forced }),
+        3 => (of.clone(), by.clone()).prop_map(|(of, by)| Op::Reopen { of, by }),
         3 => (of.clone(), any::<bool>()).prop_map(|(of, is_forced)| Op::Remove { of, is_forced }),
         1 => (of.clone(), part.clone()).prop_map(|(of, part)| Op::Map { of, part }),
         1 => of.clone().prop_map(|of| Op::Unmap { of }),
@@ -143,6 +150,8 @@ struct Segment {
     local: LocalSegment,
     id: u32,
     is_private: bool,
+    /// Its entry on the board.
+    slot: Option<Slot>,
     has_callback: bool,
     bytes: Option<u64>,
     is_shareable: bool,
@@ -226,6 +235,15 @@ impl Model {
         })
     }
 
+    /// An entry is not another segment's while anybody has a connection to one that it was, and be that lost: it may be mapped.
+    fn check_that_nobody_uses(&self, owner: usize, slot: Option<Slot>) {
+        let user = self.connections.iter().find(|it| {
+            let segment = &self.segments[it.segment];
+            segment.who == owner && segment.slot == slot && !it.is_over && !self.knows[owner][it.who]
+        });
+        assert!(slot.is_none() || user.is_none(), "{slot:?} of {owner} is used again under {user:?}");
+    }
+
     fn create(&mut self, who: usize, id: u32, kind: usize) -> (Result<Value, Refusal>, Code) {
         let (is_private, is_empty, has_callback) = (kind == 0, kind == 1, kind.is_multiple_of(2));
         let call = Call::CreateSegment {
@@ -243,11 +261,14 @@ impl Model {
         });
         let outcome = self.world.now(who, call);
         if let Ok(Value::Local(local, _)) = outcome {
+            let slot = if is_private { None } else { self.world.slot_of(who, id) };
+            self.check_that_nobody_uses(who, slot);
             self.segments.push(Segment {
                 who,
                 local,
                 id,
                 is_private,
+                slot,
                 has_callback,
                 bytes: (!is_empty).then_some(BYTES),
                 is_shareable: !is_private,
@@ -453,11 +474,19 @@ impl Model {
                 self.step(Op::Prepare { of, by });
                 self.step(Op::Available { of, by });
             }
-            Op::ConnectTo { who, of, by, has_callback } if !self.segments.is_empty() => {
+            Op::ConnectTo { who, of, by, has_callback }
+                if !self.segments.is_empty() && self.is_alive(who) =>
+            {
                 let Segment { who: owner, id, .. } = self.segments[of % self.segments.len()];
                 let node = self.world.processes[owner].node;
                 let node = NODES.iter().position(|it| *it == node).unwrap();
                 self.step(Op::Connect { who, node, id, by, has_callback });
+            }
+            Op::Reopen { of, by } if !self.connections.is_empty() => {
+                let Connection { who, segment: of, .. } = self.connections[of % self.connections.len()];
+                self.step(Op::Unavailable { of, by, is_forced: true });
+                self.step(Op::Available { of, by });
+                self.step(Op::ConnectTo { who, of, by, has_callback: false });
             }
             Op::Link { who, by, is_up } if self.is_alive(who) => {
                 self.links[who][by as usize] += u32::from(self.is_up(who, by as usize) != is_up);
@@ -534,36 +563,6 @@ impl Model {
         }
         count
     }
-}
-
-/// What the program believes of a connection after an event.
-fn after(state: &'static str, event: RemoteEvent) -> &'static str {
-    match (state, event) {
-        ("up", RemoteEvent::NotOperational) => "down",
-        ("down", RemoteEvent::Operational) => "up",
-        ("up" | "down", RemoteEvent::Lost) => "lost",
-        (state, event) => panic!("{event:?} comes when it is {state}"),
-    }
-}
-
-/// How many connections a program counts that goes by its events.
-fn counted(told: &[Told], local: LocalSegment) -> BTreeMap<NodeId, u32> {
-    let mut count = BTreeMap::<NodeId, u32>::new();
-    for told in told {
-        let Told::OfLocal(of, event) = told else { continue };
-        if *of != local {
-            continue;
-        }
-        match event {
-            LocalEvent::Connect(node) => *count.entry(*node).or_default() += 1,
-            LocalEvent::Disconnect(node) | LocalEvent::Lost(node) => {
-                let counted = count.get_mut(node).expect("a connection ends that was told of");
-                *counted = counted.checked_sub(1).expect("a connection ends that was told of");
-            }
-        }
-    }
-    count.retain(|_, count| *count != 0);
-    count
 }
 
 proptest! {

@@ -1,6 +1,7 @@
 //! Members in one thread: their words are maps, names a table, and rings and news of deaths wait until a test delivers them.
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub mod told;
 mod words;
 
 use std::collections::BTreeMap;
@@ -185,6 +186,12 @@ impl World {
                 Answer::Found(Found { is_node_alive, candidates })
             }
         }
+    }
+
+    /// The entry of a member's segment, as its name says.
+    pub fn slot_of(&self, who: usize, id: u32) -> Option<Slot> {
+        let holders = self.names.get(&(self.processes[who].node, SegmentId(id)))?;
+        holders.iter().find(|(holder, _)| *holder == who).map(|(_, slot)| *slot)
     }
 
     fn reach(&mut self, who: usize, pair: PairId, node: NodeId, member: MemberNumber) {

@@ -138,6 +138,36 @@ fn thread_uses_more_handles_at_once_than_its_record_holds() {
     }
 }
 
+/// Far more than the other tests of this process need at the same time.
+const MANY: usize = if cfg!(miri) { 20 } else { 300 };
+
+fn records() -> usize {
+    super::thread::PINS.records().count()
+}
+
+#[test]
+fn records_of_threads_that_have_ended_are_used_again() {
+    table!(TABLE);
+    let handle = TABLE.insert(thing(1)).unwrap();
+    let before = records();
+    for _ in 0..MANY {
+        assert_eq!(thread::spawn(move || number(&TABLE, handle).unwrap()).join().unwrap(), 1);
+    }
+    assert!(records() - before < MANY / 2, "{before} records became {}", records());
+}
+
+#[test]
+fn records_for_one_use_are_used_again() {
+    table!(TABLE);
+    let handles: Vec<_> = (0..8).map(|number| TABLE.insert(thing(number)).unwrap()).collect();
+    let before = records();
+    for _ in 0..MANY {
+        // The last one finds the thread's record full.
+        nested(&TABLE, &handles, 0);
+    }
+    assert!(records() - before < MANY / 2, "{before} records became {}", records());
+}
+
 #[test]
 fn panic_in_a_closure_ends_its_pin() {
     table!(TABLE);

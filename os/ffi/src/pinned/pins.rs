@@ -204,7 +204,7 @@ impl Pins {
         barrier::wake(&self.ends);
     }
 
-    fn records(&self) -> impl Iterator<Item = &'static Record> {
+    pub(super) fn records(&self) -> impl Iterator<Item = &'static Record> {
         // Acquire, twice: pairs with the exchange in `record_of`.
         // SAFETY: null, or a record that `record_of` has leaked.
         let mut next = unsafe { self.first.load(Ordering::Acquire).as_ref::<'static>() };

@@ -120,21 +120,22 @@ pub(crate) fn receive<'a>(socket: BorrowedFd<'_>, buffer: &'a mut PacketBuffer) 
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-    // A reset is reported once, before the packets still queued; a signal may come at any time.
-    let message = loop {
-        match rustix::net::recvmsg(socket, &mut [IoSliceMut::new(&mut buffer[..])], &mut control, flags) {
-            Ok(message) => break message,
-            Err(Errno::INTR | Errno::CONNRESET) => {}
-            Err(Errno::AGAIN) => return Received::Nothing,
-            Err(_) => return Received::End(Vec::new()),
-        }
-    };
     let mut fds = Vec::new();
-    for item in control.drain() {
-        if let RecvAncillaryMessage::ScmRights(rights) = item {
-            fds.extend(rights);
+    let take = || {
+        let parts = &mut [IoSliceMut::new(&mut buffer[..])];
+        let message = rustix::net::recvmsg(socket, parts, &mut control, flags)?;
+        for item in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(rights) = item {
+                fds.extend(rights);
+            }
         }
-    }
+        Ok(message)
+    };
+    let message = match settled(take, |message| message.bytes == 0) {
+        Ok(message) => message,
+        Err(Errno::AGAIN) => return Received::Nothing,
+        Err(_) => return Received::End(fds),
+    };
     if message.bytes == 0 {
         // The end, or an empty packet, which nobody of ours sends: the same to us.
         return Received::End(fds);
@@ -146,6 +147,21 @@ pub(crate) fn receive<'a>(socket: BorrowedFd<'_>, buffer: &'a mut PacketBuffer) 
     match Header::decode(&buffer[..message.bytes], fds.len()) {
         Ok((header, payload)) => Received::Packet(header, payload, fds),
         Err(error) => Received::Malformed(error, fds),
+    }
+}
+
+/// What the kernel says in the end, where it may say something else first.
+fn settled<T>(mut take: impl FnMut() -> Result<T, Errno>, is_end: impl Fn(&T) -> bool) -> Result<T, Errno> {
+    let mut has_ended = false;
+    loop {
+        match take() {
+            // A reset is reported once, before the packets still queued; a signal may come at any time.
+            Err(Errno::INTR | Errno::CONNRESET) => {}
+            // The kernel looks for a packet first and whether there is an end later, so the last packet and the end may both come in
+            // between. Nothing comes after an end: told a second time, it is one.
+            Ok(taken) if is_end(&taken) && !has_ended => has_ended = true,
+            said => return said,
+        }
     }
 }
 
@@ -229,6 +245,21 @@ mod tests {
             Received::Packet(Header { kind: Kind::Bye, .. }, ..)
         ));
         assert!(matches!(receive(b.as_fd(), &mut buffer), Received::End(_)));
+    }
+
+    #[test]
+    fn an_end_is_believed_when_it_is_told_twice() {
+        let told = |says: &[Result<usize, Errno>]| {
+            let mut says = says.iter().copied();
+            let said = settled(|| says.next().unwrap(), |bytes| *bytes == 0);
+            (said, says.len())
+        };
+        // A packet that came between the two looks of the kernel, with the end.
+        assert_eq!(told(&[Ok(0), Ok(7), Ok(0)]), (Ok(7), 1));
+        assert_eq!(told(&[Ok(0), Ok(0), Ok(7)]), (Ok(0), 1));
+        assert_eq!(told(&[Ok(0), Err(Errno::INTR), Err(Errno::CONNRESET), Ok(0)]), (Ok(0), 0));
+        assert_eq!(told(&[Err(Errno::CONNRESET), Ok(7), Ok(0)]), (Ok(7), 1));
+        assert_eq!(told(&[Err(Errno::AGAIN), Ok(7)]), (Err(Errno::AGAIN), 1));
     }
 
     #[test]

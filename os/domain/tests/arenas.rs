@@ -8,6 +8,7 @@ mod harness;
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use beeline_contract_memory::{CreditSink, CreditSource, LoadPort, StorePort};
@@ -459,6 +460,7 @@ struct Lending {
     bytes: usize,
     first: Vec<u8>,
     notes: Vec<Vec<u8>>,
+    heard: Option<Sender<()>>,
 }
 
 impl Service for Lending {
@@ -476,6 +478,12 @@ impl Service for Lending {
         Ok(Reply::new(self.first.clone()).into())
     }
 
+    fn heard(&mut self, _: &Peer) {
+        if let Some(heard) = &self.heard {
+            heard.send(()).unwrap();
+        }
+    }
+
     fn departed(&mut self, _: &Peer) {}
 }
 
@@ -488,7 +496,8 @@ const BLANK: u64 = 1 << 63 | 5;
 const START: u64 = 1 << 20;
 
 fn lending(domain: &Domain, first: Vec<u8>, notes: Vec<Vec<u8>>) -> Result<SenderParts, WindowError> {
-    let _offer = domain.offer("arena", Box::new(Lending { bytes: 16 * 4096, first, notes })).unwrap();
+    let _offer =
+        domain.offer("arena", Box::new(Lending { bytes: 16 * 4096, first, notes, heard: None })).unwrap();
     let arena = join(domain);
     let opened = arena.open(StoreKernel::Cached);
     if opened.is_err() {
@@ -528,10 +537,30 @@ fn hostile_owners_lend_nothing_outside_and_nothing_twice() {
         lease(1, LINES / 2, START, BLANK),
         vec![0xff; 40],
     ] {
-        let _offer =
-            domain.offer("arena", Box::new(Lending { bytes: 4096, first: answer, notes: vec![] })).unwrap();
+        let _offer = domain
+            .offer("arena", Box::new(Lending { bytes: 4096, first: answer, notes: vec![], heard: None }))
+            .unwrap();
         assert!(join(&domain).open(StoreKernel::Cached).is_err());
     }
     // Ends of windows that are not there are the end of a window that this side has just given up.
     lending(&domain, good(), vec![word(2, 77).to_vec()]).unwrap();
+}
+
+/// The owner may have no half of it any more, and does not tell an end to a sender that has ended.
+#[test]
+fn window_that_is_returned_after_its_sender_ended_it_rings() {
+    let folder = TestFolder::new();
+    let (domain, theirs) = (folder.open(), folder.open());
+    let (heard, rung) = channel();
+    let first = lease(1, LINES, START, BLANK);
+    let lending = Lending { bytes: 16 * 4096, first, notes: Vec::new(), heard: Some(heard) };
+    let _offer = domain.offer("arena", Box::new(lending)).unwrap();
+    let arena = join(&theirs);
+    let sender = arena.open(StoreKernel::Cached).unwrap();
+    // What it was asked before.
+    while rung.recv_timeout(Duration::from_millis(300)).is_ok() {}
+    sender.peer.disconnect();
+    assert!(rung.recv_timeout(Duration::from_millis(100)).is_err(), "its receiver looks");
+    drop(sender);
+    assert!(rung.recv_timeout(WATCHDOG).is_ok());
 }

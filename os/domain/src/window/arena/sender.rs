@@ -296,7 +296,12 @@ impl TakesNotices for Joined {
 impl EndsBranches for Joined {
     fn end_branch(&self, name: u32) {
         self.show_end(name);
-        self.tell(Tell::End { name });
+        {
+            let mut account = self.lock();
+            // The owner tells no end of its own from here on, so the return has to ring.
+            account.leases.receiver_ended(name);
+            account.teller.tell(&self.told, Tell::End { name }.encode());
+        }
         self.wake_receiver(name);
     }
 }

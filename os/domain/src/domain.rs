@@ -127,7 +127,9 @@ impl Domain {
     }
 
     /// Whether a process that lives offers `name` now, this one or another; a stopped process lives. In a folder it is one look
-    /// at a record lock and nobody is woken; in a network namespace it is a connection that is closed at once.
+    /// at a record lock and nobody is woken; in a network namespace it is a connection that is closed at once. There, somebody
+    /// may listen who cannot be told: where more have connected than were heard, as where the owner has been stopped for long, or
+    /// where an old kernel shows nothing of a process of another pid namespace. That counts as offered.
     ///
     /// # Errors
     /// The name is none; the kernel refused something; the folder is another user's, who alone may look at its locks: connect, which

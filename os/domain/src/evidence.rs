@@ -66,7 +66,10 @@ impl Evidence {
                 // One that has ended is reported by its pidfd at once.
                 Ok(Evidence { pid, uid, pidfd: Descriptor::new(pidfd, Purpose::Process), exact: true })
             }
-            Err(nix::Error::EMFILE | nix::Error::ENFILE) => Err(EvidenceError::System(Errno::MFILE)),
+            Err(error @ (nix::Error::EMFILE | nix::Error::ENFILE | nix::Error::ENOMEM)) => {
+                Err(EvidenceError::System(Errno::from_raw_os_error(error as i32)))
+            }
+            Err(nix::Error::ENOPROTOOPT) => Self::by_number(pid, uid),
             // ESRCH, EINVAL or ENODATA, depending on the kernel: the process was reaped.
             Err(_) => Err(EvidenceError::Gone { pid }),
         }
@@ -176,7 +179,12 @@ pub(crate) fn peer_pidfd_is_supported() -> bool {
     match SUPPORTED.load(Ordering::Relaxed) {
         0 => {
             let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
-            let is_supported = pair.is_ok_and(|(a, _b)| nix::sys::socket::getsockopt(&a, PeerPidfd).is_ok());
+            // Without descriptors nothing is learned about the kernel; who asks for the pidfd of a peer is told.
+            let Ok((a, _b)) = pair else { return true };
+            let is_supported = match nix::sys::socket::getsockopt(&a, PeerPidfd) {
+                Err(nix::Error::EMFILE | nix::Error::ENFILE | nix::Error::ENOMEM) => return true,
+                answer => answer.is_ok(),
+            };
             SUPPORTED.store(1 + u8::from(is_supported), Ordering::Relaxed);
             is_supported
         }

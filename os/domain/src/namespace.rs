@@ -63,8 +63,10 @@ pub(crate) enum Holder {
     Process { pid: u32, uid: u32 },
     /// Children of a process that has died.
     Orphans { pid: u32 },
-    /// The kernel does not say: nobody listens, or too many wait to be heard.
-    Unknown,
+    /// Somebody listens, of whom the kernel says no more: too many wait to be heard, or the process cannot be seen from here.
+    Somebody,
+    /// Nobody listens now.
+    Nobody,
 }
 
 /// Whether the name may belong to a domain here.
@@ -122,16 +124,20 @@ impl Namespace {
         format!("{PREFIX}{}/{}/", self.owner_uid, self.domain)
     }
 
-    /// Asks the kernel who has a name that was refused to this process.
-    pub(crate) fn holder(&self, name: &Name) -> Holder {
-        let Ok(socket) = self.address(name).and_then(|address| socket::connect(&address)) else {
-            return Holder::Unknown;
+    /// Asks the kernel who has a name.
+    pub(crate) fn holder(&self, name: &Name) -> Result<Holder, Errno> {
+        let socket = match socket::connect(&self.address(name)?) {
+            Ok(socket) => socket,
+            Err(Errno::AGAIN) => return Ok(Holder::Somebody),
+            Err(Errno::CONNREFUSED | Errno::NOENT) => return Ok(Holder::Nobody),
+            Err(errno) => return Err(errno),
         };
         match Evidence::of_peer(socket.as_fd()) {
-            Ok(evidence) if evidence.has_died() => Holder::Orphans { pid: evidence.pid() },
-            Ok(evidence) => Holder::Process { pid: evidence.pid(), uid: evidence.uid() },
-            Err(EvidenceError::Gone { pid }) => Holder::Orphans { pid },
-            Err(_) => Holder::Unknown,
+            Ok(evidence) if evidence.has_died() => Ok(Holder::Orphans { pid: evidence.pid() }),
+            Ok(evidence) => Ok(Holder::Process { pid: evidence.pid(), uid: evidence.uid() }),
+            Err(EvidenceError::Gone { pid }) => Ok(Holder::Orphans { pid }),
+            Err(EvidenceError::Invisible) => Ok(Holder::Somebody),
+            Err(EvidenceError::System(errno)) => Err(errno),
         }
     }
 
@@ -198,11 +204,11 @@ mod tests {
     fn holder_of_a_name_is_told_by_the_kernel() {
         let namespace = namespace(&format!("held-{}", std::process::id()));
         let name = Name::new("n").unwrap();
-        assert_eq!(namespace.holder(&name), Holder::Unknown, "nobody");
+        assert_eq!(namespace.holder(&name), Ok(Holder::Nobody));
         let address = namespace.address(&name).unwrap();
         let _listener = socket::listen(&address).unwrap();
         let holder = Holder::Process { pid: std::process::id(), uid: own_uid() };
-        assert_eq!(namespace.holder(&name), holder);
+        assert_eq!(namespace.holder(&name), Ok(holder));
         assert_eq!(namespace.names().unwrap(), ["n"]);
         assert_eq!(socket::listen(&address).err(), Some(Errno::ADDRINUSE));
     }

@@ -160,10 +160,12 @@ impl Place {
             Place::Folder(folder) => {
                 claim::is_held(folder, name).map_err(|error| not_offered(error, self.socket_path(name)))
             }
-            Place::Namespace(namespace) => {
-                let holder = namespace.holder(name);
-                Ok(matches!(holder, Holder::Process { uid, .. } if uid == namespace.owner_uid()))
-            }
+            Place::Namespace(namespace) => match namespace.holder(name) {
+                Ok(Holder::Process { uid, .. }) => Ok(uid == namespace.owner_uid()),
+                Ok(Holder::Somebody) => Ok(true),
+                Ok(Holder::Orphans { .. } | Holder::Nobody) => Ok(false),
+                Err(errno) => Err(unknown_holder(errno, self.socket_path(name))),
+            },
         }
     }
 
@@ -193,6 +195,10 @@ impl Movable for Place {
 
 fn is_namespace(root: &Path) -> bool {
     root == Path::new(NETWORK_NAMESPACE)
+}
+
+fn unknown_holder(errno: Errno, path: PathBuf) -> OfferError {
+    OfferError::System { what: "ask who has", path, errno }
 }
 
 fn not_offered(error: ClaimError, path: PathBuf) -> OfferError {
@@ -229,12 +235,13 @@ fn offer_in_namespace(namespace: &Namespace, name: &Name, path: PathBuf) -> Resu
             Err(Errno::ADDRINUSE) => {}
             Err(errno) => return Err(system(errno)),
         }
-        return Err(match namespace.holder(name) {
+        let holder = namespace.holder(name).map_err(|errno| unknown_holder(errno, path.clone()))?;
+        return Err(match holder {
             Holder::Process { pid, uid } if uid == namespace.owner_uid() => OfferError::Taken { path, pid },
             Holder::Process { uid, .. } => OfferError::Squatted { path, uid },
             Holder::Orphans { pid } => OfferError::Orphaned { path, pid: Some(pid) },
-            // Its owner is about to listen, or has just given it up.
-            Holder::Unknown => {
+            // Its owner is about to listen, or has just given it up; or who waits is about to be heard.
+            Holder::Nobody | Holder::Somebody => {
                 std::thread::sleep(PAUSE);
                 continue;
             }

@@ -4,13 +4,15 @@
 
 mod harness;
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use beeline_domain::{
     Answer, Domain, DomainConfig, MisuseError, OfferError, OfferOptions, Peer, Refusal, Service,
 };
 use harness::users::{LISTED, Users};
 use harness::{Role, TestFolder, fork_a_bystander, say, wait_for_end};
+use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 struct Silent;
 
@@ -39,6 +41,9 @@ fn role() {
     }
     let config = if role.argument.is_empty() { role.config.clone() } else { in_namespace(&role.argument) };
     let domain = Domain::open(&config).unwrap();
+    if role.name == "short of descriptors" {
+        return look_without_descriptors(&domain);
+    }
     let offer = domain.offer("name", Box::new(Silent));
     if let Err(OfferError::Taken { .. }) = offer {
         return say("taken");
@@ -48,6 +53,18 @@ fn role() {
     }
     say("ready");
     wait_for_end();
+}
+
+/// Looks with one descriptor, which is enough to connect and not to ask who is there, and then with all.
+fn look_without_descriptors(domain: &Domain) {
+    let limits = getrlimit(Resource::Nofile);
+    let lowest_free = rustix::io::dup(std::io::stdin()).unwrap().as_raw_fd();
+    let one_more = Rlimit { current: Some(lowest_free as u64 + 1), maximum: limits.maximum };
+    setrlimit(Resource::Nofile, one_more).unwrap();
+    let failed = domain.is_offered("name");
+    setrlimit(Resource::Nofile, limits).unwrap();
+    let is_told = matches!(failed, Err(OfferError::System { errno: Errno::MFILE, .. }));
+    say(&format!("{is_told} {:?}", domain.is_offered("name")));
 }
 
 fn in_namespace(name: &str) -> DomainConfig {
@@ -96,6 +113,32 @@ fn name_in_a_network_namespace_is_offered_while_its_owner_lives() {
     assert!(domain.is_offered("name").unwrap());
     owner.kill();
     assert!(!domain.is_offered("name").unwrap());
+}
+
+#[test]
+fn owner_in_a_network_namespace_that_hears_nobody_offers_its_name() {
+    let _watchdog = harness::watchdog();
+    let name = format!("crowded-{}", std::process::id());
+    let domain = Domain::open(&in_namespace(&name)).unwrap();
+    let mut owner = harness::Helper::start("owner", std::path::Path::new("/nowhere"), &name);
+    owner.expect("ready");
+    owner.stop();
+    // Each look waits to be heard; there is room for fewer.
+    for look in 0..200 {
+        assert!(domain.is_offered("name").unwrap(), "look {look}");
+    }
+    owner.kill();
+    assert!(!domain.is_offered("name").unwrap());
+}
+
+#[test]
+fn who_has_no_descriptors_left_is_not_told_that_a_name_is_not_offered() {
+    let _watchdog = harness::watchdog();
+    let name = format!("short-{}", std::process::id());
+    let start = |role| harness::Helper::start(role, std::path::Path::new("/nowhere"), &name);
+    let mut owner = start("owner");
+    owner.expect("ready");
+    start("short of descriptors").expect("true Ok(true)");
 }
 
 #[test]

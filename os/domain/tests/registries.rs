@@ -48,6 +48,7 @@ fn role() {
     match role.name.as_str() {
         "foreign" => return foreign(&role),
         "forker" => return forker(&role),
+        "maker" => return hold_the_makers_lock(&role),
         _ => {}
     }
     let registry = role.open().registry("names").unwrap();
@@ -69,6 +70,34 @@ fn role() {
         }
         other => panic!("unknown role {other}"),
     }
+}
+
+/// Has the lock of who makes the files of `slow`, from one word of the test to the next.
+fn hold_the_makers_lock(role: &Role) {
+    let path = role.config.root.as_ref().unwrap().join("test/slow.registry-locks");
+    let file = std::fs::File::options().write(true).open(path).unwrap();
+    for kind in [libc::F_WRLCK, libc::F_UNLCK].into_iter().cycle() {
+        if listen().is_none() {
+            return;
+        }
+        let byte = libc::flock {
+            l_type: kind as libc::c_short,
+            l_whence: libc::SEEK_SET as libc::c_short,
+            l_start: 0,
+            l_len: 1,
+            l_pid: 0,
+        };
+        nix::fcntl::fcntl(&file, FcntlArg::F_SETLK(&byte)).unwrap();
+        say("done");
+    }
+}
+
+/// How often this process has a file open.
+fn times_open(path: &std::path::Path) -> usize {
+    let numbers = std::fs::read_dir("/proc/self/fd").unwrap();
+    numbers
+        .filter(|number| std::fs::read_link(number.as_ref().unwrap().path()).is_ok_and(|it| it == path))
+        .count()
 }
 
 /// Puts 7 in, and an 8 beside ours: it ends or stops where it has the lock.
@@ -192,6 +221,43 @@ fn process_that_is_stopped_inside_a_lock_makes_writers_fail_in_time_and_no_reade
     assert_eq!(who(&registry, 8), [THEIRS.get()]);
     assert_eq!(registry.sweep().unwrap(), 1);
     again.put(Entry { slot: 1, ..entry(8) }, |found| found.number == THEIRS).unwrap();
+}
+
+#[test]
+fn process_that_is_stopped_while_it_makes_a_registry_delays_nobody_who_opens_another() {
+    let folder = TestFolder::new();
+    let domain = folder.open();
+    for name in ["slow", "other"] {
+        drop(domain.registry(name).unwrap());
+    }
+    let slow_locks = path(&folder, "slow.registry-locks");
+    let mut maker = folder.helper("maker", "");
+    let mut turn_lock = || {
+        maker.tell("turn");
+        maker.expect("done");
+    };
+    turn_lock();
+    let busy = domain.registry("slow").err().unwrap();
+    assert!(matches!(busy, RegistryError::Busy { .. }), "{busy}");
+    assert_eq!(times_open(&slow_locks), 0);
+    turn_lock();
+    let mut try_once = || {
+        turn_lock();
+        std::thread::scope(|scope| {
+            let slow = [(); 2].map(|()| scope.spawn(|| domain.registry("slow")));
+            wait_until(|| times_open(&slow_locks) > 0);
+            let other = domain.registry("other").unwrap();
+            assert_eq!(other.entries().unwrap(), []);
+            drop(other);
+            let was_sooner = slow.iter().all(|it| !it.is_finished());
+            assert!(times_open(&slow_locks) <= 1, "to close either would end the locks of the other");
+            turn_lock();
+            let opened = slow.map(|it| it.join().unwrap());
+            was_sooner && opened.iter().all(Result::is_ok)
+        })
+    };
+    // Where much else runs, they may give up first.
+    assert!((0..5).any(|_| try_once()));
 }
 
 #[test]

@@ -64,13 +64,44 @@ const NETWORK_FILE_SYSTEMS: [u64; 13] = [
 ];
 
 /// What this process has open, by device and inode of the folder and by name. A child of fork begins with nothing.
-static OPEN: PerProcess<Mutex<BTreeMap<Key, Weak<Files>>>> = PerProcess::new();
+static OPEN: PerProcess<Mutex<BTreeMap<Key, Opened>>> = PerProcess::new();
 
 type Key = (u64, u64, String);
 
-fn open_files() -> MutexGuard<'static, BTreeMap<Key, Weak<Files>>> {
+/// How far a process is with the files of a registry.
+#[derive(Debug)]
+enum Opened {
+    /// A thread has them open, or is about to, and may wait for another process: not with the table locked, which those need who
+    /// open or leave other registries.
+    UnderWay,
+    Open(Weak<Files>),
+}
+
+fn open_files() -> MutexGuard<'static, BTreeMap<Key, Opened>> {
     // Changed by single inserts and removals.
     OPEN.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The right of one thread to open the files of a registry.
+struct Opening(Key);
+
+impl Opening {
+    /// Has the files appear in the table.
+    fn complete(self, mut files: Files) -> Arc<Files> {
+        files.is_listed = true;
+        let files = Arc::new(files);
+        open_files().insert(self.0.clone(), Opened::Open(Arc::downgrade(&files)));
+        files
+    }
+}
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        let mut open = open_files();
+        if let Some(Opened::UnderWay) = open.get(&self.0) {
+            open.remove(&self.0);
+        }
+    }
 }
 
 /// The open files of a registry.
@@ -139,33 +170,45 @@ impl Files {
         }
         let stat = rustix::fs::fstat(folder.fd()).map_err(refused)?;
         let key = (stat.st_dev, stat.st_ino, name.as_str().to_owned());
-        loop {
+        let started = Instant::now();
+        let opening = loop {
             let mut open = open_files();
-            match open.get(&key).map(Weak::upgrade) {
-                Some(Some(files)) => return Ok(files),
-                // Another thread is closing them, and would end locks of ours with its own.
-                Some(None) => {
-                    drop(open);
-                    thread::yield_now();
+            match open.get(&key) {
+                Some(Opened::Open(files)) => {
+                    if let Some(files) = files.upgrade() {
+                        return Ok(files);
+                    }
                 }
+                Some(Opened::UnderWay) if started.elapsed() >= PATIENCE => {
+                    let path = folder.path().join(words_file(name));
+                    return Err(RegistryError::Busy { path, waited: PATIENCE });
+                }
+                Some(Opened::UnderWay) => {}
                 None => {
-                    let mut files = Self::open_first(folder, name, key.clone())?;
-                    files.is_listed = true;
-                    let files = Arc::new(files);
-                    open.insert(key, Arc::downgrade(&files));
-                    return Ok(files);
+                    open.insert(key.clone(), Opened::UnderWay);
+                    break Opening(key.clone());
                 }
             }
-        }
+            // Another thread is opening or closing them, and would end locks of ours when it closes its own.
+            drop(open);
+            thread::sleep(FIRST_PAUSE);
+        };
+        let files = Self::open_first(folder, name, key, started)?;
+        Ok(opening.complete(files))
     }
 
-    fn open_first(folder: &Arc<Folder>, name: &Name, key: Key) -> Result<Self, RegistryError> {
+    /// Opens them for who alone may, and has been waiting since `started`. What fails has closed them.
+    fn open_first(
+        folder: &Arc<Folder>,
+        name: &Name,
+        key: Key,
+        started: Instant,
+    ) -> Result<Self, RegistryError> {
         let locks = open_file(folder, &locks_file(name), OFlags::RDWR | OFlags::CREATE, own_uid())?;
         let locks = Descriptor::new(locks, Purpose::Registry);
         let words = open_file(folder, &words_file(name), OFlags::RDWR | OFlags::CREATE, own_uid())?;
         let buckets = (0..BUCKETS).map(|_| Mutex::new(())).collect();
         let files = Self::of(folder, name, key, words, Some(Locks { file: Some(locks), buckets }));
-        let started = Instant::now();
         while !files.try_lock(MAKING_LOCK, 1)? {
             if started.elapsed() >= PATIENCE {
                 return Err(files.busy(PATIENCE));
@@ -416,7 +459,7 @@ impl Files {
 
 impl Drop for Files {
     fn drop(&mut self) {
-        // Of files that could not be opened the table is locked by who tried.
+        // Of files that could not be opened whoever tried keeps others from opening them.
         let Some(locks) = self.locks.as_mut().filter(|_| self.is_listed) else { return };
         let mut open = open_files();
         let is_own = self.process.is_this();

@@ -331,6 +331,23 @@ mod tests {
     }
 
     #[test]
+    fn sender_whose_window_was_under_way_when_the_listener_was_dropped_is_told_so_and_not_only_cut_off() {
+        for is_at_once in [true, false] {
+            let (mut maker, (peer, _end)) = (maker(64), peer_with_socket());
+            let (place, making) = maker.begin(&peer, &Request::encode(StoreKernel::Cached)).unwrap();
+            maker.queue.close();
+            let fds = passed(&page());
+            let answer = if is_at_once {
+                making.make_at_once(place, fds).map(drop)
+            } else {
+                making.make_in(place, fds, &Unpaced).map(drop)
+            };
+            assert!(answer.unwrap_err().reason().contains("accepts no more senders"));
+            assert!(peer.is_connected_now(), "the refusal is sent to it after this");
+        }
+    }
+
+    #[test]
     fn receiver_that_accepts_before_the_answer_is_sent_has_the_senders_page() {
         let mut maker = maker(64);
         let ((peer, _end), page) = (peer_with_socket(), page());

@@ -35,14 +35,15 @@ struct State {
     is_closed: bool,
 }
 
-/// A sender that has its window and was not accepted yet. It is disconnected when this is dropped before it is.
+/// A sender that has its window and was not accepted yet. It is disconnected when this is dropped before it is, unless it is refused.
 #[derive(Debug)]
 pub(super) struct Arrival {
     window: MappedWindow,
     kernel: Option<StoreKernel>,
     peer: Peer,
     page: Mutex<Page>,
-    is_accepted: AtomicBool,
+    /// Whether it was accepted, or refused.
+    is_settled: AtomicBool,
 }
 
 /// The sender's credit page.
@@ -70,8 +71,8 @@ impl Page {
 
 impl Arrival {
     pub(super) fn new(window: MappedWindow, kernel: Option<StoreKernel>, peer: Peer, page: Page) -> Self {
-        let (page, is_accepted) = (Mutex::new(page), AtomicBool::new(false));
-        Arrival { window, kernel, peer, page, is_accepted }
+        let (page, is_settled) = (Mutex::new(page), AtomicBool::new(false));
+        Arrival { window, kernel, peer, page, is_settled }
     }
 
     /// Maps the credit page, unless whoever accepts the sender is about to.
@@ -92,7 +93,7 @@ impl Arrival {
         let mut page = self.page.lock().unwrap_or_else(PoisonError::into_inner);
         let page = page.map()?;
         // Relaxed: the last owner's drop comes after it by the count of owners.
-        self.is_accepted.store(true, Ordering::Relaxed);
+        self.is_settled.store(true, Ordering::Relaxed);
         Some(ReceiverParts {
             load: window.load(*kernel),
             kernel: *kernel,
@@ -107,7 +108,7 @@ impl Arrival {
 
 impl Drop for Arrival {
     fn drop(&mut self) {
-        if !*self.is_accepted.get_mut() {
+        if !*self.is_settled.get_mut() {
             self.peer.disconnect();
         }
     }
@@ -220,11 +221,14 @@ impl Place {
         Ok(Place { queue: Arc::clone(queue), sender })
     }
 
-    /// Has a sender wait here to be accepted. Nobody is told yet ([`Queue::announce`]).
+    /// Has a sender wait here to be accepted. Nobody is told yet ([`Queue::announce`]). One that is refused stays connected, to be
+    /// told why.
     pub(super) fn fill(self, arrival: Arc<Arrival>) -> Result<(), Refusal> {
         let mut state = self.queue.lock();
         if state.is_closed {
             drop(state);
+            // Relaxed: as where it is accepted.
+            arrival.is_settled.store(true, Ordering::Relaxed);
             return Err(closed());
         }
         state.waiting.push_back(arrival);

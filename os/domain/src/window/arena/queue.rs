@@ -30,7 +30,8 @@ pub(super) trait Client: Send + Sync {
     fn sleeper(&self) -> &MemorySleeper;
 }
 
-/// What clients have opened. It holds no more than all clients may have open.
+/// What clients have opened: no more of those that are there than they may have open, and all that those opened who have gone since,
+/// until it is accepted. Nothing bounds the latter yet.
 #[derive(Debug)]
 pub(super) struct Queue<T, C> {
     state: Mutex<State<T, C>>,

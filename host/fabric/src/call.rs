@@ -38,7 +38,7 @@ pub enum Call {
     SetUnavailable {
         local: LocalSegment,
         adapter: AdapterNumber,
-        /// Ends all connections to the segment.
+        /// Ends all connections to the segment. Refused ([`Refusal::MaxEntries`](crate::Refusal::MaxEntries)) after some four billion times.
         is_forced: bool,
     },
     /// Removes a segment that is not used, or whose users are forced off it.

@@ -64,9 +64,9 @@ pub(crate) fn force<'a, K, V: ViewPort + 'a>(
     users.map(|(member, _)| member).collect()
 }
 
-/// What an entry is after its segment: free, and for claims of its segment another one.
+/// What an entry is after its segment: free, and for claims of its segment another one. No segment has the last incarnation.
 pub(crate) fn freed(open: EntryState) -> EntryState {
-    EntryState { incarnation: open.incarnation.wrapping_add(1), phase: Phase::Free, available: 0 }
+    EntryState { incarnation: open.incarnation + 1, phase: Phase::Free, available: 0 }
 }
 
 /// Whether any of these claims is one of the entry's segment.

@@ -45,6 +45,9 @@ pub(crate) enum Phase {
     Closing,
 }
 
+/// An entry that has come so far is not used again: the next incarnation would be one that there was before.
+pub(crate) const LAST_INCARNATION: u32 = u32::MAX;
+
 /// How an entry stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EntryState {

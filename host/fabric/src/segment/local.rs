@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 
 use super::memory::Memory;
 use super::waiters::Waiters;
-use crate::board::layout::{EntryState, Phase};
+use crate::board::layout::{EntryState, LAST_INCARNATION, Phase};
 use crate::event::LocalEvent;
 use crate::ids::{AdapterNumber, NodeId, PairId, SegmentId, Slot};
 use crate::refusal::Refusal;
@@ -115,11 +115,12 @@ impl Local {
         if self.entry.available & adapter.bit() == 0 {
             return Err(Refusal::IllegalOperation);
         }
-        self.entry.available &= !adapter.bit();
         if is_forced {
-            // Claims of connections so far are of another incarnation from here on.
-            self.entry.incarnation = self.entry.incarnation.wrapping_add(1);
+            // Claims of connections so far are of another incarnation from here on. The last one is that of the removal.
+            let next = self.entry.incarnation.checked_add(1).filter(|next| *next != LAST_INCARNATION);
+            self.entry.incarnation = next.ok_or(Refusal::MaxEntries)?;
         }
+        self.entry.available &= !adapter.bit();
         Ok(())
     }
 
@@ -158,6 +159,7 @@ impl Local {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::claims::freed;
 
     fn segment() -> Local {
         Local::new(SegmentId(1), Slot(0), EntryState::default(), LocalMemory::Nothing)
@@ -190,5 +192,24 @@ mod tests {
         assert_eq!(local.next_event(now.into_iter()), Some(LocalEvent::Disconnect(NodeId(1))));
         assert_eq!(local.next_event(now.into_iter()), Some(LocalEvent::Connect(NodeId(1))));
         assert_eq!(local.next_event(now.into_iter()), None);
+    }
+
+    #[test]
+    fn last_incarnation_is_that_of_the_removal_and_none_comes_again() {
+        let mut local = segment();
+        local.memory =
+            LocalMemory::There { memory: Memory::Bank { offset: 0 }, bytes: 64, is_shareable: true };
+        local.entry.incarnation = LAST_INCARNATION - 2;
+        let adapter = AdapterNumber::new(0).unwrap();
+        local.prepare(adapter).unwrap();
+        local.set_available(adapter).unwrap();
+        local.set_unavailable(adapter, true).unwrap();
+        assert_eq!(local.entry.incarnation, LAST_INCARNATION - 1);
+        local.set_available(adapter).unwrap();
+        let before = local.entry;
+        assert_eq!(local.set_unavailable(adapter, true), Err(Refusal::MaxEntries));
+        assert_eq!(local.entry, before);
+        assert_eq!(local.set_unavailable(adapter, false), Ok(()));
+        assert_eq!(freed(local.entry).incarnation, LAST_INCARNATION);
     }
 }

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::board::layout::{CLAIM_WORDS, EntryState};
+use crate::board::layout::{CLAIM_WORDS, EntryState, LAST_INCARNATION};
 use crate::ids::Slot;
 
 #[derive(Debug, Default)]
@@ -38,8 +38,7 @@ impl Slots {
     }
 
     pub(crate) fn give_back(&mut self, slot: Slot, state: EntryState) {
-        // One whose incarnations are used up is not used again.
-        if state.incarnation != u32::MAX {
+        if state.incarnation != LAST_INCARNATION {
             self.free.push((slot, state));
         }
     }
@@ -80,7 +79,7 @@ mod tests {
         let mut slots = Slots::default();
         let taken = core::iter::from_fn(|| slots.take()).count();
         assert_eq!(taken as u32, CLAIM_WORDS);
-        slots.give_back(Slot(3), EntryState { incarnation: u32::MAX, ..EntryState::default() });
+        slots.give_back(Slot(3), EntryState { incarnation: LAST_INCARNATION, ..EntryState::default() });
         assert_eq!(slots.take(), None);
         slots.give_back(Slot(3), EntryState { incarnation: 9, ..EntryState::default() });
         assert_eq!(slots.take().map(|(slot, state)| (slot, state.incarnation)), Some((Slot(3), 9)));

@@ -16,10 +16,7 @@ use crate::want::{Answer, Reached};
 impl<A: Adapter> Member<A> {
     /// Looks at what other members publish: after a ring, when [`Member::wake_at`] has come, and before the program waits.
     pub fn look(&mut self, now: Nanos) {
-        let quiet = self.slots.settle(|slot| self.pairs.is_claimed(slot));
-        for lingering in quiet {
-            self.punch(lingering.bank);
-        }
+        self.settle();
         self.tell();
         self.expire(now);
         for handle in self.resting(now) {

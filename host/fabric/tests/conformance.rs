@@ -495,6 +495,26 @@ fn connection_that_was_forced_off_keeps_the_entry_though_its_member_connects_onc
 }
 
 #[test]
+fn entry_is_found_for_a_segment_though_its_member_never_looks() {
+    let mut world = two();
+    let local = local_in(&mut world, "A");
+    let remote = remote_of(world.now(1, connect(NODES[0], 7)).unwrap());
+    // Every other entry is that of a segment whose name nobody has put yet.
+    for id in 8..8 + u32::from(u16::MAX) {
+        world.processes[0].member.call(create(id, 64), Nanos(0)).unwrap();
+    }
+    let remove = Call::RemoveSegment { local, is_forced: true };
+    assert_eq!(world.processes[0].member.call(remove, Nanos(0)), Ok(Done::Now(Value::Nothing)));
+    let next = create(7, 64);
+    assert_eq!(world.processes[0].member.call(next, Nanos(0)), Err(Refusal::MaxEntries));
+    world.now(1, Call::Disconnect(remote)).unwrap();
+    assert!(matches!(world.processes[0].member.call(next, Nanos(0)), Ok(Done::Wait(_))));
+    let wants = std::iter::from_fn(|| world.processes[0].member.next_want());
+    let punched = wants.filter(|want| *want == Want::Punch { offset: 0, bytes: 64 }).count();
+    assert_eq!(punched, 2, "the memory of the segment is given back once more");
+}
+
+#[test]
 fn claims_beyond_belief_are_those_of_one_member() {
     let mut world = two();
     let (id, is_auto, bytes, is_private, is_empty) = (SegmentId(7), false, 64, false, false);

@@ -31,7 +31,7 @@ impl<A: Adapter> Member<A> {
         if bytes == 0 && !is_empty {
             return Err(Refusal::SizeAlignment);
         }
-        let (slot, entry) = self.slots.take().ok_or(Refusal::MaxEntries)?;
+        let (slot, entry) = self.take_entry().ok_or(Refusal::MaxEntries)?;
         let memory = match (is_empty, is_private) {
             (true, _) => Some(LocalMemory::Nothing),
             (false, true) => {
@@ -58,6 +58,14 @@ impl<A: Adapter> Member<A> {
         Ok(Done::Wait(ticket))
     }
 
+    /// An entry for a segment, if need be one whose users have let go of it since this member looked.
+    fn take_entry(&mut self) -> Option<(Slot, EntryState)> {
+        self.slots.take().or_else(|| {
+            self.settle();
+            self.slots.take()
+        })
+    }
+
     /// Goes on with a segment whose name was to be put.
     pub(crate) fn name_put(
         &mut self,
@@ -81,7 +89,7 @@ impl<A: Adapter> Member<A> {
                 return;
             }
             answer => {
-                self.slots.give_back(local.slot, EntryState { available: 0, ..freed(local.entry) });
+                self.slots.give_back(local.slot, freed(local.entry));
                 Err(match answer {
                     Answer::Taken => Refusal::SegmentidUsed,
                     Answer::Full => Refusal::MaxEntries,
@@ -202,7 +210,14 @@ impl<A: Adapter> Member<A> {
         }
     }
 
-    pub(crate) fn punch(&mut self, bank: Option<(u64, u64)>) {
+    /// Frees the entries that nobody has a claim of any more, and gives their memory back once more.
+    pub(crate) fn settle(&mut self) {
+        for lingering in self.slots.settle(|slot| self.pairs.is_claimed(slot)) {
+            self.punch(lingering.bank);
+        }
+    }
+
+    fn punch(&mut self, bank: Option<(u64, u64)>) {
         self.wants.extend(bank.map(|(offset, bytes)| Want::Punch { offset, bytes }));
     }
 

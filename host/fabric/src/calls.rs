@@ -4,12 +4,16 @@ mod connect;
 mod local;
 mod remote;
 
+use alloc::vec::Vec;
+
 use beeline_contract_adapter::Adapter;
 
 use crate::call::{Call, Done, Value};
 use crate::ids::{AdapterNumber, Nanos};
 use crate::member::Member;
 use crate::refusal::Refusal;
+use crate::segment::waiters::Waiters;
+use crate::told::Told;
 
 /// What a call gives.
 type Outcome = Result<Done, Refusal>;
@@ -51,11 +55,18 @@ impl<A: Adapter> Member<A> {
         self.has_adapter(adapter)?;
         if let Some(link) = self.links.set(adapter, is_up) {
             self.board.set_link(adapter, link);
-            let consumers: alloc::vec::Vec<_> = self.pairs.consumers.keys().copied().collect();
+            let consumers: Vec<_> = self.pairs.consumers.keys().copied().collect();
             self.ring(consumers);
             self.tell();
         }
         Ok(Done::Now(Value::Nothing))
+    }
+
+    /// Ends the calls that wait for an event of what is removed.
+    fn cancel(&mut self, mut waiters: Waiters) {
+        while let Some(ticket) = waiters.pop() {
+            self.told.push_back(Told::Outcome(ticket, Err(Refusal::Cancelled)));
+        }
     }
 
     fn has_adapter(&self, adapter: AdapterNumber) -> Result<(), Refusal> {

@@ -4,7 +4,7 @@ use beeline_contract_adapter::Adapter;
 
 use super::Outcome;
 use crate::call::{Done, Value};
-use crate::ids::{AdapterNumber, Nanos, NodeId, PairId, RemoteSegment, SegmentId, Ticket};
+use crate::ids::{AdapterNumber, Nanos, NodeId, PairId, RemoteSegment, SegmentId, Slot, Ticket};
 use crate::member::{Asked, Member};
 use crate::pairs::{Claimed, Provider};
 use crate::refusal::Refusal;
@@ -123,7 +123,7 @@ impl<A: Adapter> Member<A> {
         }
     }
 
-    fn connected(&mut self, handle: RemoteSegment, pair: PairId, slot: crate::ids::Slot, claimed: Claimed) {
+    fn connected(&mut self, handle: RemoteSegment, pair: PairId, slot: Slot, claimed: Claimed) {
         let Claimed { entry, is_listening } = claimed;
         let (bytes, memory, incarnation) = (entry.bytes, entry.memory, entry.state.incarnation);
         if is_listening {

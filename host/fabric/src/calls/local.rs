@@ -182,10 +182,8 @@ impl<A: Adapter> Member<A> {
                 return Err(Refusal::Busy);
             }
         }
-        let mut local = self.locals.remove(&handle).ok_or(Refusal::IllegalParameter)?;
-        while let Some(ticket) = local.waiters.pop() {
-            self.told.push_back(Told::Outcome(ticket, Err(Refusal::Cancelled)));
-        }
+        let local = self.locals.remove(&handle).ok_or(Refusal::IllegalParameter)?;
+        self.cancel(local.waiters);
         if !is_private {
             let name = NameOp::Remove(local.id, slot);
             let ask = AskId(self.number());

@@ -10,7 +10,6 @@ use crate::refusal::Refusal;
 use crate::segment::memory::Part;
 use crate::segment::remote::{Remote, Stage};
 use crate::sequence::{SequenceStart, Standing};
-use crate::told::Told;
 
 impl<A: Adapter> Member<A> {
     fn remote(&mut self, remote: RemoteSegment) -> Result<&mut Remote, Refusal> {
@@ -91,10 +90,8 @@ impl<A: Adapter> Member<A> {
         {
             self.ring([connection.pair]);
         }
-        if let Some(mut remote) = self.remotes.remove(&handle) {
-            while let Some(ticket) = remote.waiters.pop() {
-                self.told.push_back(Told::Outcome(ticket, Err(Refusal::Cancelled)));
-            }
+        if let Some(remote) = self.remotes.remove(&handle) {
+            self.cancel(remote.waiters);
         }
         Ok(Done::Now(Value::Nothing))
     }

@@ -115,6 +115,17 @@ pub enum OfferError {
         /// The process that offered it, and has died; `None` where the kernel does not say.
         pid: Option<u32>,
     },
+    /// Somebody listens under the name in the network namespace, and the kernel does not say who: an owner that has not heard those
+    /// who connected before, as one that is stopped, or a process that cannot be seen from here.
+    #[error(
+        "the name {} is taken by a process that does not answer; if it is stopped (`ss -xlp` shows it), have it go on or end it, or \
+         choose another name",
+        path.display()
+    )]
+    Unanswered {
+        /// The offer's socket.
+        path: PathBuf,
+    },
     /// The folder cannot be opened to other users.
     #[error(transparent)]
     Folder(#[from] FolderError),

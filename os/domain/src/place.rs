@@ -229,23 +229,28 @@ fn offer_in_folder(
 fn offer_in_namespace(namespace: &Namespace, name: &Name, path: PathBuf) -> Result<Offered, OfferError> {
     let system = |errno| OfferError::System { what: "make the socket", path: path.clone(), errno };
     let address = namespace.address(name).map_err(system)?;
+    let mut is_listening = false;
     for _ in 0..MAX_TRIES {
         match socket::listen(&address) {
             Ok(listener) => return Ok(Offered { listener, claim: None }),
             Err(Errno::ADDRINUSE) => {}
             Err(errno) => return Err(system(errno)),
         }
-        let holder = namespace.holder(name).map_err(|errno| unknown_holder(errno, path.clone()))?;
-        return Err(match holder {
-            Holder::Process { pid, uid } if uid == namespace.owner_uid() => OfferError::Taken { path, pid },
-            Holder::Process { uid, .. } => OfferError::Squatted { path, uid },
-            Holder::Orphans { pid } => OfferError::Orphaned { path, pid: Some(pid) },
-            // Its owner is about to listen, or has just given it up; or who waits is about to be heard.
-            Holder::Nobody | Holder::Somebody => {
-                std::thread::sleep(PAUSE);
-                continue;
+        is_listening = match namespace.holder(name).map_err(|errno| unknown_holder(errno, path.clone()))? {
+            Holder::Process { pid, uid } if uid == namespace.owner_uid() => {
+                return Err(OfferError::Taken { path, pid });
             }
-        });
+            Holder::Process { uid, .. } => return Err(OfferError::Squatted { path, uid }),
+            Holder::Orphans { pid } => return Err(OfferError::Orphaned { path, pid: Some(pid) }),
+            // Its owner is about to listen, or has just given it up.
+            Holder::Nobody => false,
+            // Who waits may be about to be heard.
+            Holder::Somebody => true,
+        };
+        std::thread::sleep(PAUSE);
     }
-    Err(OfferError::Orphaned { path, pid: None })
+    Err(match is_listening {
+        true => OfferError::Unanswered { path },
+        false => OfferError::Orphaned { path, pid: None },
+    })
 }

@@ -127,6 +127,8 @@ fn owner_in_a_network_namespace_that_hears_nobody_offers_its_name() {
     for look in 0..200 {
         assert!(domain.is_offered("name").unwrap(), "look {look}");
     }
+    let unanswered = domain.offer("name", Box::new(Silent)).unwrap_err();
+    assert!(matches!(unanswered, OfferError::Unanswered { .. }), "{unanswered}");
     owner.kill();
     assert!(!domain.is_offered("name").unwrap());
 }

@@ -170,7 +170,7 @@ pub enum OfferError {
     Taken {
         /// What was to be offered.
         target: Target,
-        /// The process; `None` for one outside this pid namespace.
+        /// The process; `None` for one outside this pid namespace, or one that is stopped and hears nobody.
         pid: Option<u32>,
     },
     /// A process that does not answer for it holds the name, as anybody can in a network namespace.
@@ -221,6 +221,7 @@ impl OfferError {
         match error {
             Below::Name(error) => OfferError::Name { target, source: error.into() },
             Below::Taken { pid, .. } => OfferError::Taken { target, pid: known(pid) },
+            Below::Unanswered { .. } => OfferError::Taken { target, pid: None },
             Below::Misuse(MisuseError::NotOwner { owner }) => {
                 OfferError::NotOwner { target, owner_uid: owner }
             }

@@ -45,6 +45,7 @@ fn domain_offers() -> Vec<beeline_domain::OfferError> {
         Below::Taken { path: "/x".into(), pid: 0 },
         Below::Squatted { path: "/x".into(), uid: 7 },
         Below::Orphaned { path: "/x".into(), pid: Some(7) },
+        Below::Unanswered { path: "/x".into() },
         Below::Folder(FolderError::NotFolder { path: "/x".into() }),
         Below::System { what: "make the socket", path: "/x".into(), errno },
         Below::Misuse(MisuseError::NotOwner { owner: 5 }),

@@ -54,6 +54,9 @@ const REQUEST_BYTES: usize = NETLINK_BYTES + 56;
 const ANSWER_BYTES: usize = NETLINK_BYTES + 72;
 /// What the answer has behind what is looked at; attributes follow it.
 const MAX_ANSWER_BYTES: usize = 4096;
+/// How often the lists in `/proc` are read before a socket is not there: the kernel prints a list in parts, and may pass one over
+/// while others come and go.
+const LOOKS: usize = 4;
 /// Any number: one question is asked of a socket.
 const SERIAL: u32 = 1;
 
@@ -193,6 +196,20 @@ fn answer(bytes: &[u8]) -> Result<Option<(Tuple, Listed)>, Errno> {
 }
 
 fn find_in_proc(tuple: Tuple) -> Result<Option<Listed>, Errno> {
+    look_again(|| look_in_proc(tuple))
+}
+
+/// The first thing that one of some looks finds.
+fn look_again<T>(mut look: impl FnMut() -> Result<Option<T>, Errno>) -> Result<Option<T>, Errno> {
+    for _ in 1..LOOKS {
+        if let Some(found) = look()? {
+            return Ok(Some(found));
+        }
+    }
+    look()
+}
+
+fn look_in_proc(tuple: Tuple) -> Result<Option<Listed>, Errno> {
     // A socket of IPv6 may be connected over IPv4.
     for list in ["/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"] {
         let lines = match std::fs::read_to_string(list) {
@@ -292,6 +309,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn socket_that_a_list_passed_over_is_found_by_another_look() {
+        for (missing, expected) in [(0, Some(1)), (LOOKS - 1, Some(LOOKS)), (LOOKS, None)] {
+            let mut looks = 0;
+            let found = look_again(|| {
+                looks += 1;
+                Ok((looks > missing).then_some(looks))
+            });
+            assert_eq!((found, looks), (Ok(expected), expected.unwrap_or(LOOKS)), "{missing} times");
+        }
+        assert_eq!(look_again(|| Err::<Option<()>, _>(Errno::MFILE)), Err(Errno::MFILE));
     }
 
     #[test]

@@ -111,7 +111,7 @@ impl Registry {
     /// Every entry whose holder lives, as [`Registry::find`] finds them. Reads the whole file, 1 MiB.
     ///
     /// # Errors
-    /// As [`Registry::find`].
+    /// The file was cut; this process was forked from the one that opened the registry.
     pub fn entries(&self) -> Result<Vec<Found>, RegistryError> {
         let files = &*self.0;
         files.check()?;
@@ -128,7 +128,7 @@ impl Registry {
     /// The numbers of the holders that live; in another user's registry, of all that are known.
     ///
     /// # Errors
-    /// As [`Registry::find`].
+    /// The file was cut; this process was forked from the one that opened the registry.
     pub fn holders(&self) -> Result<Vec<NonZeroU64>, RegistryError> {
         let files = &*self.0;
         files.check()?;
@@ -382,11 +382,15 @@ mod tests {
     use super::*;
     use crate::DomainConfig;
 
+    fn registry(dir: &tempfile::TempDir) -> Registry {
+        let config = DomainConfig { root: Some(dir.path().to_owned()), name: "d".to_owned() };
+        Domain::open(&config).unwrap().registry("names").unwrap()
+    }
+
     #[test]
     fn word_that_is_no_longer_there_is_not_believed() {
         let dir = tempfile::tempdir().unwrap();
-        let config = DomainConfig { root: Some(dir.path().to_owned()), name: "d".to_owned() };
-        let registry = Domain::open(&config).unwrap().registry("names").unwrap();
+        let registry = registry(&dir);
         let holder = registry.join(NonZeroU64::MIN).unwrap();
         let entry = Entry { kind: Kind::new(1).unwrap(), id: 7, slot: 0 };
         holder.put(entry, |_| false).unwrap();
@@ -399,10 +403,31 @@ mod tests {
     }
 
     #[test]
+    fn who_joins_leaves_or_sweeps_waits_for_a_thread_that_does() {
+        let dir = tempfile::tempdir().unwrap();
+        let registry = registry(&dir);
+        let leaving = registry.join(NonZeroU64::MIN).unwrap();
+        let alone = registry.0.move_alone();
+        std::thread::scope(|scope| {
+            let moves = [
+                scope.spawn(|| drop(registry.join(NonZeroU64::MAX).unwrap())),
+                scope.spawn(|| drop(leaving)),
+                scope.spawn(|| assert_eq!(registry.sweep().unwrap(), 0)),
+            ];
+            // Many times what each takes where nobody is waited for.
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            let has_waited = moves.each_ref().map(|it| !it.is_finished());
+            drop(alone);
+            moves.into_iter().for_each(|it| it.join().unwrap());
+            assert_eq!(has_waited, [true; 3], "joins, leaves, sweeps");
+        });
+        assert_eq!(registry.holders().unwrap(), []);
+    }
+
+    #[test]
     fn threads_that_join_leave_and_sweep_at_once_take_nothing_from_each_other() {
         let dir = tempfile::tempdir().unwrap();
-        let config = DomainConfig { root: Some(dir.path().to_owned()), name: "d".to_owned() };
-        let registry = Domain::open(&config).unwrap().registry("names").unwrap();
+        let registry = registry(&dir);
         let (kind, barrier) = (Kind::new(1).unwrap(), std::sync::Barrier::new(3));
         let round = |id: u32, number| {
             let holder = registry.join(number).ok()?;

@@ -48,7 +48,7 @@ fn role() {
     match role.name.as_str() {
         "foreign" => return foreign(&role),
         "forker" => return forker(&role),
-        "maker" => return hold_the_makers_lock(&role),
+        "locker" => return lock_a_byte(&role),
         _ => {}
     }
     let registry = role.open().registry("names").unwrap();
@@ -72,22 +72,23 @@ fn role() {
     }
 }
 
-/// Has the lock of who makes the files of `slow`, from one word of the test to the next.
-fn hold_the_makers_lock(role: &Role) {
-    let path = role.config.root.as_ref().unwrap().join("test/slow.registry-locks");
+/// Has the lock of a byte, from one word of the test to the next, in the file of a registry's locks: `REGISTRY BYTE`.
+fn lock_a_byte(role: &Role) {
+    let (registry, byte) = role.argument.split_once(' ').unwrap();
+    let path = role.config.root.as_ref().unwrap().join(format!("test/{registry}.registry-locks"));
     let file = std::fs::File::options().write(true).open(path).unwrap();
     for kind in [libc::F_WRLCK, libc::F_UNLCK].into_iter().cycle() {
         if listen().is_none() {
             return;
         }
-        let byte = libc::flock {
+        let lock = libc::flock {
             l_type: kind as libc::c_short,
             l_whence: libc::SEEK_SET as libc::c_short,
-            l_start: 0,
+            l_start: byte.parse().unwrap(),
             l_len: 1,
             l_pid: 0,
         };
-        nix::fcntl::fcntl(&file, FcntlArg::F_SETLK(&byte)).unwrap();
+        nix::fcntl::fcntl(&file, FcntlArg::F_SETLK(&lock)).unwrap();
         say("done");
     }
 }
@@ -231,7 +232,7 @@ fn process_that_is_stopped_while_it_makes_a_registry_delays_nobody_who_opens_ano
         drop(domain.registry(name).unwrap());
     }
     let slow_locks = path(&folder, "slow.registry-locks");
-    let mut maker = folder.helper("maker", "");
+    let mut maker = folder.helper("locker", "slow 0");
     let mut turn_lock = || {
         maker.tell("turn");
         maker.expect("done");
@@ -258,6 +259,29 @@ fn process_that_is_stopped_while_it_makes_a_registry_delays_nobody_who_opens_ano
     };
     // Where much else runs, they may give up first.
     assert!((0..5).any(|_| try_once()));
+}
+
+/// Of the two bytes that a holder has locked, a sweep has the first one.
+#[test]
+fn holder_whose_place_is_being_swept_stays_dead() {
+    let folder = TestFolder::new();
+    let registry = registry(&folder);
+    let mut holder = folder.helper("holder", "");
+    holder.expect("ready");
+    holder.kill();
+    // A process that was stopped in its sweep, at the first of all places.
+    let mut sweeper = folder.helper("locker", "names 65536");
+    let mut turn_lock = || {
+        sweeper.tell("turn");
+        sweeper.expect("done");
+    };
+    turn_lock();
+    assert_eq!((who(&registry, 1), registry.holders().unwrap()), (vec![], vec![]));
+    let ours = registry.join(OURS).unwrap();
+    ours.put(entry(1), |_| panic!("the dead have a say")).unwrap();
+    assert_eq!((registry.sweep().unwrap(), who(&registry, 1)), (0, vec![OURS.get()]));
+    turn_lock();
+    assert_eq!((registry.sweep().unwrap(), registry.holders().unwrap()), (2, vec![OURS]));
 }
 
 #[test]

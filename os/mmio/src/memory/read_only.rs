@@ -149,10 +149,10 @@ pub(crate) fn read_only(mapping: Arc<Mapping>) -> ReadOnlyRegion {
 }
 
 impl ReadOnlyRegion {
-    /// As [`Region::dont_fork`].
+    /// Has children that this process forks from now on begin without the mapping, as [`Region::dont_fork`] does.
     ///
     /// # Errors
-    /// As [`Region::dont_fork`].
+    /// There are clones or handles of it already (`EBUSY`); the kernel cannot.
     pub fn dont_fork(self) -> Result<Self, Errno> {
         self.0.dont_fork().map(ReadOnlyRegion)
     }

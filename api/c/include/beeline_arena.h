@@ -35,7 +35,8 @@ typedef struct beeline_arena_options {
   uint32_t windows;
   /** Most bytes of the windows of one process, a multiple of 4096 up to 64 GiB; default 64 MiB. A window takes 4096 at least. */
   uint64_t bytes;
-  /** Arenas at the same time; default 64. One process may have a sixteenth of them, and another user half; one at least. */
+  /** Arenas at the same time; default 64. One process may have a sixteenth of them, and another user half; one at least. Nobody
+   * opens one while windows of as many that are gone wait to be accepted; the shares of these are the same. */
   uint32_t clients;
   /** enum beeline_wait_policy, for beeline_window_wait(). */
   uint32_t wait;

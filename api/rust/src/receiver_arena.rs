@@ -51,6 +51,7 @@ impl ArenaOptions {
     }
 
     /// Arenas at the same time. One process may have a sixteenth of them, and another user half; one at least.
+    /// Nobody opens one while windows of as many that are gone wait to be accepted; the shares of these are the same.
     pub fn clients(mut self, clients: usize) -> Self {
         self.below.clients = clients;
         self

@@ -16,7 +16,7 @@ use beeline_domain::{
     SenderArena, Service, join_windows, offer_windows,
 };
 use beeline_mmio::StoreKernel;
-use harness::arena::{Client, END, RETURN, RING};
+use harness::arena::{Client, END, Memory, OPEN, RETURN, RING};
 use harness::{TestFolder, WATCHDOG, is_readable, wait_until};
 
 const LINES: u32 = 64;
@@ -95,6 +95,39 @@ fn client_that_takes_nothing_makes_its_owner_keep_no_more_than_its_windows() {
         drop(client);
         wait_until(|| listener.try_accept().is_none());
     }
+}
+
+/// A client that joins, opens a window and goes, over and over, is refused before long, until its windows are accepted.
+#[test]
+fn windows_of_clients_that_have_gone_are_bounded_and_their_process_is_served_again_when_they_are_accepted() {
+    /// Of the 64 clients that there may be at a time, a process may be as many.
+    const SHARE: usize = 4;
+    let folder = TestFolder::new();
+    let (domain, theirs) = (folder.open(), folder.open());
+    let listener = offer(&domain, 100);
+    let mut kept = Vec::new();
+    for round in 0..3 {
+        let mut opened = 0;
+        let refused = loop {
+            let mut memory = Memory::new();
+            let connection = match memory.try_join(&theirs) {
+                Ok(connection) => connection,
+                Err(error) => break error.to_string(),
+            };
+            connection.call(&(u64::from(LINES) << 32).to_le_bytes(), &[]).unwrap();
+            memory.tell_word(1 << 32 | u64::from(OPEN));
+            opened += 1;
+            assert!(opened < 2 * SHARE, "{opened} were let in");
+        };
+        assert!(opened >= SHARE, "{opened} were let in in round {round}");
+        let reason = format!("whose windows wait to be accepted process {} has {SHARE}", std::process::id());
+        assert!(refused.contains(&reason), "{refused}");
+        let windows: Vec<_> = std::iter::from_fn(|| listener.try_accept()).collect();
+        assert_eq!(windows.len(), opened);
+        // Those that the program has accepted are its own, and count no more.
+        kept.extend(windows);
+    }
+    drop(kept);
 }
 
 /// Has a worker do its first request until the test goes on. One work of a process is under way at a time.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use beeline_domain::{ArenaListener, Connection, Domain, Notifications, ReceiverParts};
+use beeline_domain::{ArenaListener, ConnectError, Connection, Domain, Notifications, ReceiverParts};
 use beeline_mmio::{Flag, MemoryOptions, Region, SharedMemory};
 
 /// Bytes of its memory: the credits of each window, the count and the flag beside it, the ring.
@@ -31,7 +31,11 @@ impl Memory {
     }
 
     pub fn join(&self, domain: &Domain) -> Connection {
-        domain.connect("arena", HELLO, &[self.memory.fd()]).unwrap().0
+        self.try_join(domain).unwrap()
+    }
+
+    pub fn try_join(&self, domain: &Domain) -> Result<Connection, ConnectError> {
+        Ok(domain.connect("arena", HELLO, &[self.memory.fd()])?.0)
     }
 
     /// The flag that the owner sets before it sleeps.

@@ -5,13 +5,16 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use super::departed::Departed;
 use super::messages::{Ask, Hello};
 use super::options::ArenaOptions;
 use super::owner::{Openings, OwnedArena};
 use super::queue::{Client, Queue};
 use crate::window::ReceiverParts;
 use crate::window::options::{WindowError, check_lines};
-use crate::{Answer, Disposer, Domain, Event, Offer, OfferOptions, Peer, PeerId, Refusal, Service, Shares};
+use crate::{
+    Answer, Disposer, Domain, Event, Offer, OfferOptions, Peer, PeerId, Process, Refusal, Service, Shares,
+};
 
 /// A name under which many windows are offered to each of several clients.
 #[derive(Debug)]
@@ -32,15 +35,17 @@ pub fn offer_windows(
     options.check()?;
     let queue = Arc::new(Queue::new());
     let of_other_user = (options.clients / 2).max(1);
+    let shares = Shares { of_process: (options.clients / 16).max(1), of_other_user };
     let offer_options = OfferOptions {
         allowed_uids: options.allowed_uids.clone(),
         admissions: options.admissions.clone(),
         max_connections: options.clients,
-        shares: Some(Shares { of_process: (options.clients / 16).max(1), of_other_user }),
+        shares: Some(shares),
         ..OfferOptions::default()
     };
     let maker = Maker {
         name: name.to_owned(),
+        departed: Departed::new(options.clients, shares),
         options: Arc::new(options),
         queue: Arc::clone(&queue),
         disposer: domain.disposer(),
@@ -102,6 +107,7 @@ struct Maker {
     disposer: Disposer,
     /// Each is made by a worker; until it is done, nothing more is heard of its client.
     arenas: HashMap<PeerId, Arc<OnceLock<Arc<OwnedArena>>>>,
+    departed: Departed,
 }
 
 impl Maker {
@@ -121,11 +127,16 @@ impl Service for Maker {
                 format!("windows of {} lines, {} are the most here", hello.lines, self.options.lines);
             return Ok(Answer::refusal(Refusal::new(reason), fds));
         }
+        let comer = Process::of(peer);
+        let crowd = self.departed.check(comer).is_err().then(|| self.departed.clone());
         let made = Arc::new(OnceLock::new());
         self.arenas.insert(peer.id(), Arc::clone(&made));
         let (peer, name, options) = (peer.clone(), self.name.clone(), Arc::clone(&self.options));
         let (queue, disposer) = (Arc::clone(&self.queue), self.disposer.clone());
         Ok(Answer::later(move |_pace| {
+            if let Some(crowd) = crowd {
+                crowd.check_heard(comer)?;
+            }
             let [credits] = <[OwnedFd; 1]>::try_from(fds).map_err(|fds| {
                 Refusal::new(format!("{} descriptors, memory for credits is needed", fds.len()))
             })?;
@@ -180,6 +191,7 @@ impl Service for Maker {
         if let Some(made) = self.arenas.remove(&peer.id()) {
             if let Some(arena) = made.get() {
                 arena.end();
+                self.departed.add(Process::of(peer), arena);
             }
             // With it goes what the client had not opened.
             self.disposer.dispose(made);

@@ -12,9 +12,10 @@
 //! an honest process reaches what was lent anew. A process that stores on all the same spoils its own windows: the arena has no others.
 //!
 //! What both tell each other is in `messages.rs`, how the client does in `tells.rs` and who hears it in `queue.rs`, what each keeps
-//! account of in `slots.rs` (the owner) and `leases.rs` (the client). docs/decisions/0035-arenas.md and
+//! account of in `slots.rs` (the owner) and `leases.rs` (the client), and what windows of clients that have gone cost in `departed.rs`. docs/decisions/0035-arenas.md and
 //! docs/decisions/0041-windows-of-arenas-open-by-stores.md say why.
 
+mod departed;
 #[cfg(fuzzing)]
 pub(crate) mod fuzzed;
 mod leases;

@@ -41,7 +41,8 @@ pub struct ArenaOptions {
     pub windows: u32,
     /// Most bytes of a client's windows, each rounded up to a power of two of pages of 4 KiB; at most [`MAX_ARENA_BYTES`].
     pub bytes: usize,
-    /// Clients at the same time. One process may be a sixteenth of them, and another user half; at least one.
+    /// Clients at the same time. One process may be a sixteenth of them, and another user half; at least one. Nobody joins
+    /// while windows of as many clients that have gone wait to be accepted; a process and another user have the same shares of these.
     pub clients: usize,
     /// Users besides the owner who may send.
     pub allowed_uids: Vec<u32>,

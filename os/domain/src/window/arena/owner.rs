@@ -64,6 +64,8 @@ pub(super) struct OwnedArena {
     is_to_be_heard: AtomicBool,
     /// Whether a thread lends windows that were not asked for.
     is_refilling: AtomicBool,
+    /// As [`State::waits`], for a look without the lock.
+    waits: Weak<()>,
     state: Mutex<State>,
 }
 
@@ -76,6 +78,8 @@ struct State {
     untold_ends: BTreeSet<u32>,
     /// What was lent, when the client has to take other notifications before it is told. No more is lent unasked until it was.
     untold_leases: Vec<Lease>,
+    /// Each window that waits to be accepted has one, too. `None` once the client has gone and was heard for the last time.
+    waits: Option<Arc<()>>,
 }
 
 /// What a window that is lent has.
@@ -108,6 +112,7 @@ pub(super) struct Opened {
     kernel: Option<StoreKernel>,
     peer: Peer,
     half: Arc<ReceiverHalf>,
+    _waits: Arc<()>,
 }
 
 /// Kept by every handle that a receiver has of a window.
@@ -134,7 +139,7 @@ impl OwnedArena {
         let region = memory.map_sparse()?;
         let is_small = part_bytes(lines) <= SMALL_BYTES;
         let waiting = credits.flag(CREDIT_BYTES + arena_client_memory::OWNER_WAITING_OFFSET);
-        let slots = Slots::new(options.windows);
+        let (slots, waits) = (Slots::new(options.windows), Arc::new(()));
         let arena = Arc::new(OwnedArena {
             peer: peer.clone(),
             arena: Arena::new(region.clone(), CONTROL_BYTES, KEPT_BYTES),
@@ -152,11 +157,13 @@ impl OwnedArena {
             is_reclaiming: AtomicBool::new(false),
             is_to_be_heard: AtomicBool::new(false),
             is_refilling: AtomicBool::new(false),
+            waits: Arc::downgrade(&waits),
             state: Mutex::new(State {
                 slots,
                 epoch: 0,
                 untold_ends: BTreeSet::new(),
                 untold_leases: Vec::new(),
+                waits: Some(waits),
             }),
         });
         let fd = memory.fd().as_fd().try_clone_to_owned().map_err(|error| WindowError::Malformed {
@@ -339,13 +346,13 @@ impl OwnedArena {
     }
 
     fn opened(self: &Arc<Self>, name: u32, kernel: Option<StoreKernel>) -> Result<(), OutOfPlace> {
-        let lease = self.lock().slots.open(name)?.lease;
+        let (lease, waits) = self.lock().opened(name)?;
         let half = Arc::new(ReceiverHalf { arena: Arc::clone(self), name });
         let weak: Weak<Self> = Arc::downgrade(self);
         let ended = self.credits.word(credit_offset(name) + credit_page::SENDER_ENDED_OFFSET);
         let peer = self.peer.branch(name, weak, Some(ended));
         // One that nobody will accept is dropped, which tells its sender.
-        let opened = Opened { lease, kernel, peer, half };
+        let opened = Opened { lease, kernel, peer, half, _waits: waits };
         drop(match self.queue.upgrade() {
             Some(queue) => queue.push(opened),
             None => Err(opened),
@@ -403,10 +410,20 @@ impl OwnedArena {
     /// The client has gone, and was heard for the last time.
     fn finish(self: &Arc<Self>) {
         self.is_deaf.store(true, Ordering::Relaxed);
-        self.lock().slots.end();
+        self.lock().end();
         if let Some(queue) = self.queue.upgrade() {
             queue.leave(self);
         }
+    }
+
+    /// Hears a client that has gone for the last time.
+    pub(super) fn hear_out(arena: Arc<Self>) {
+        drop(Ending(arena));
+    }
+
+    /// Lives as long as windows of the client wait to be accepted, or may come to.
+    pub(super) fn waits(&self) -> Weak<()> {
+        Weak::clone(&self.waits)
     }
 }
 
@@ -440,6 +457,19 @@ impl State {
         self.slots.in_stock() <= STOCK - BATCH && self.untold_leases.is_empty()
     }
 
+    /// The client has opened a window, which is to wait.
+    fn opened(&mut self, name: u32) -> Result<(Lease, Arc<()>), OutOfPlace> {
+        // It has gone, and who goes on telling is another process, to which it has left its memory.
+        let waits = self.waits.as_ref().ok_or(OutOfPlace)?;
+        Ok((self.slots.open(name)?.lease, Arc::clone(waits)))
+    }
+
+    /// The client has gone: nothing it has told is left.
+    fn end(&mut self) {
+        self.slots.end();
+        self.waits = None;
+    }
+
     /// The client has no handle of a window any more, and need not be told of its end.
     fn returned(&mut self, name: u32) -> Result<Option<Lent>, OutOfPlace> {
         let part = self.slots.returned(name)?;
@@ -461,7 +491,7 @@ impl EndsBranches for OwnedArena {
 impl Opened {
     /// The receiver's half, which keeps the offer.
     pub(super) fn accept(self, offer: &Arc<Offer>) -> ReceiverParts {
-        let Opened { lease, kernel, peer, half } = self;
+        let Opened { lease, kernel, peer, half, _waits } = self;
         let Lease { name, lines, blank, epoch, offset_bytes } = lease;
         let arena = Arc::clone(&half.arena);
         let control = arena.region.part(control_offset(name), window_control::BYTES, Arc::clone(&half));
@@ -538,4 +568,4 @@ impl Drop for Reclaiming {
 #[cfg(test)]
 #[cfg(not(loom))]
 #[path = "owner_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -12,9 +12,9 @@ const LINES: u32 = 64;
 const LONG: Duration = Duration::from_secs(20);
 
 /// An arena whose client is this test.
-struct Told {
-    arena: Arc<OwnedArena>,
-    queue: Arc<Openings>,
+pub(in crate::window::arena) struct Told {
+    pub arena: Arc<OwnedArena>,
+    pub queue: Arc<Openings>,
     disposer: Disposer,
     ring: TellRing,
     teller: Teller,
@@ -22,7 +22,7 @@ struct Told {
 }
 
 impl Told {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let (peer, socket) = peer_with_socket();
         let memory = SharedMemory::create("credits", CLIENT_BYTES, MemoryOptions::default()).unwrap();
         let ring = TellRing::of(&memory.map_sparse().unwrap());
@@ -34,7 +34,7 @@ impl Told {
     }
 
     /// Is lent so many windows, and opens them.
-    fn open(&mut self, windows: u32) {
+    pub fn open(&mut self, windows: u32) {
         for lease in self.arena.lend(LINES, windows, Some(&Unpaced)).unwrap() {
             self.teller.tell(&self.ring, Tell::Open { name: lease.name, kernel: None }.encode());
         }
@@ -124,4 +124,17 @@ fn thread_of_the_domain_waits_for_nobody_who_hears_and_nothing_told_is_lost() {
         assert_eq!(std::iter::from_fn(next).count(), 3);
         assert_eq!(told.arena.is_deaf.load(Ordering::Relaxed), does_end);
     }
+}
+
+/// Another process may have the memory of a client that has gone, and go on telling; a thread may have begun to hear it before.
+#[test]
+fn window_that_is_opened_after_its_client_was_heard_for_the_last_time_does_not_wait() {
+    let mut told = Told::new();
+    told.open(1);
+    assert!(!told.arena.hear_at_once() && told.arena.waits().strong_count() == 2);
+    told.open(1);
+    told.arena.lock().end();
+    assert!(!told.arena.hear_at_once());
+    assert!(told.queue.try_take().is_some() && told.queue.try_take().is_none());
+    assert_eq!(told.arena.waits().strong_count(), 0);
 }

@@ -30,8 +30,8 @@ pub(super) trait Client: Send + Sync {
     fn sleeper(&self) -> &MemorySleeper;
 }
 
-/// What clients have opened: no more of those that are there than they may have open, and all that those opened who have gone since,
-/// until it is accepted. Nothing bounds the latter yet.
+/// What clients have opened, until it is accepted: no more of each than it may have open, and of no more that have gone since than
+/// `departed.rs` bounds.
 #[derive(Debug)]
 pub(super) struct Queue<T, C> {
     state: Mutex<State<T, C>>,

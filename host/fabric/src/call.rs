@@ -54,13 +54,12 @@ pub enum Call {
     /// Waits for an event of a segment of this member.
     WaitLocal {
         local: LocalSegment,
-        /// How long.
+        /// How long to wait.
         timeout_nanos: Option<u64>,
     },
     /// Connects to a segment of a node, as soon as it is available.
     Connect {
         node: NodeId,
-        /// The segment's number.
         id: SegmentId,
         /// The adapter to go by.
         adapter: AdapterNumber,
@@ -81,9 +80,8 @@ pub enum Call {
     CheckSequence(RemoteSegment, SequenceStart),
     /// Waits for an event of a connection.
     WaitRemote {
-        /// The connection.
         remote: RemoteSegment,
-        /// How long.
+        /// How long to wait.
         timeout_nanos: Option<u64>,
     },
     /// Ends a connection without maps, or the attempt to make one.

@@ -12,7 +12,7 @@ pub const BOARD_WORDS: u32 = HEADER_WORDS + ENTRY_WORDS * CLAIM_WORDS;
 const HEADER_WORDS: u32 = 32;
 const ENTRY_WORDS: u32 = 8;
 
-/// Format and version.
+/// Where the format of a board and its version stand.
 pub(crate) const IDENTITY: u32 = 0;
 pub(crate) const NODE: u32 = 1;
 pub(crate) const LIFE: u32 = 2;
@@ -39,9 +39,9 @@ pub(crate) fn entry_word(slot: Slot, word: u32) -> u32 {
 pub(crate) enum Phase {
     #[default]
     Free,
-    /// A segment.
+    /// It is a segment.
     Open,
-    /// A segment, whose member is looking whether it may remove it.
+    /// It is a segment, whose member is looking whether it may remove it.
     Closing,
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn memory_of(kind: u64, place: u64) -> Memory {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Claim {
     pub(crate) incarnation: u32,
-    /// Connections.
+    /// How many connections that member has to the segment.
     pub(crate) count: u32,
 }
 

@@ -11,10 +11,7 @@ pub enum Memory {
         offset: u64,
     },
     /// A memory of its own, which the member knows by the entry of its board.
-    Own {
-        /// The entry.
-        slot: Slot,
-    },
+    Own { slot: Slot },
 }
 
 /// A part of a segment.

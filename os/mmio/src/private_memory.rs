@@ -159,20 +159,22 @@ mod tests {
         }
     }
 
-    /// Which of its pages have taken memory. Not from the kernel's list of mappings, which has two that touch each other as one.
+    /// Which of the pages of its first so many bytes have taken memory; an emulator of another machine says that only of pages that
+    /// can be read. Not from the kernel's list of mappings, which has two that touch each other as one.
     #[cfg(not(miri))]
-    pub(super) fn resident_pages(memory: &PrivateMemory) -> Vec<bool> {
-        let mut pages = vec![0u8; memory.bytes.div_ceil(4096)];
+    pub(super) fn resident_pages(memory: &PrivateMemory, bytes: usize) -> Vec<bool> {
+        assert!(bytes <= memory.bytes);
+        let mut pages = vec![0u8; bytes.div_ceil(4096)];
         let start = memory.start.as_ptr().cast();
         // SAFETY: memory that is mapped, and a byte for each of its pages.
-        let result = unsafe { libc::mincore(start, memory.bytes, pages.as_mut_ptr()) };
+        let result = unsafe { libc::mincore(start, bytes, pages.as_mut_ptr()) };
         assert_eq!(result, 0, "{}", io::Error::last_os_error());
         pages.into_iter().map(|page| page & 1 == 1).collect()
     }
 
     #[cfg(not(miri))]
     fn resident_kib(memory: &PrivateMemory) -> usize {
-        resident_pages(memory).into_iter().filter(|there| *there).count() * 4
+        resident_pages(memory, memory.bytes).into_iter().filter(|there| *there).count() * 4
     }
 
     #[cfg(not(miri))]

@@ -32,8 +32,9 @@ impl Stepped {
         while let Ok(false) = self.progress.piece(&self.shared) {}
     }
 
+    /// Which pages are there, of those that may be touched.
     fn pages(&self) -> Vec<bool> {
-        resident_pages(&self.memory)
+        resident_pages(&self.memory, self.shared.span().unwrap().bytes)
     }
 
     /// The first page that is not there, in bytes from the start.

@@ -135,7 +135,7 @@ impl Movable for Queue {
 
 impl Watch {
     fn start(place: &Place) -> Watch {
-        Watch(place.folder().and_then(Self::of))
+        Watch(place.folder().and_then(|folder| Self::of(folder)))
     }
 
     fn of(folder: &Folder) -> Option<(Arc<Queue>, Registered)> {

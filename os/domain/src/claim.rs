@@ -12,23 +12,22 @@
 //! opened only here, under a process-wide table of the names this process holds.
 
 use std::collections::BTreeSet;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use beeline_mmio::{PerProcess, ThisProcess};
-use nix::fcntl::FcntlArg;
-use nix::libc;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::descriptor::Descriptor;
-use crate::folder::Folder;
+use crate::folder::{Folder, NameKey};
 use crate::in_use;
 use crate::modes;
 use crate::name::{LOCK_SUFFIX, Name, SOCKET_SUFFIX};
 use crate::numbers::Purpose;
+use crate::record_lock::{self, Bytes, Other};
 
 /// Why a name cannot be claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,20 +43,17 @@ pub(crate) enum ClaimError {
 pub(crate) struct Claim {
     folder: Arc<Folder>,
     name: Name,
-    key: Key,
+    key: NameKey,
     owner: ThisProcess,
     /// Closing it ends the lock; only [`Claim::drop`] does, after the files are gone.
     lock: Option<Descriptor>,
 }
 
-/// Device and inode of the folder, and the name in it.
-type Key = (u64, u64, String);
-
 /// The names held by this process. A forked child holds none of its parent's, and the parent's lock may be locked for ever
 /// there.
-static HELD: PerProcess<Mutex<BTreeSet<Key>>> = PerProcess::new();
+static HELD: PerProcess<Mutex<BTreeSet<NameKey>>> = PerProcess::new();
 
-fn held() -> MutexGuard<'static, BTreeSet<Key>> {
+fn held() -> MutexGuard<'static, BTreeSet<NameKey>> {
     // The table is changed by single inserts and removals, so a panic elsewhere cannot leave it half changed.
     HELD.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -68,22 +64,22 @@ const MAX_TRIES: u32 = 1000;
 const SWEEP_PAUSE: Duration = Duration::from_millis(1);
 /// Mode of a lock file.
 const LOCK_MODE: u32 = 0o600;
-/// Bytes locked by a sweep.
-const SWEPT_BYTES: i64 = 1;
+/// Bytes locked by a sweep: the first one.
+const SWEPT: Bytes = Bytes(0, 1);
 /// Bytes locked by an owner: all there can be.
-const OWNED_BYTES: i64 = 0;
+const OWNED: Bytes = Bytes(0, 0);
 
 impl Claim {
     /// Claims `name`, reclaiming it from a dead owner. Never waits: an owner that lives, stopped or not, wins.
     pub(crate) fn take(folder: &Arc<Folder>, name: &Name) -> Result<Self, ClaimError> {
-        let key = key(folder, name).map_err(|e| ClaimError::System("examine the folder of", e))?;
+        let key = folder.key(name).map_err(|e| ClaimError::System("examine the folder of", e))?;
         let owner = ThisProcess::get();
         let mut table = held();
         if table.contains(&key) {
             return Err(ClaimError::Taken(owner.pid()));
         }
         for _ in 0..MAX_TRIES {
-            if let Some(lock) = try_lock(folder, name, OWNED_BYTES)? {
+            if let Some(lock) = try_lock(folder, name, OWNED)? {
                 remove(folder, &name.socket_file())
                     .map_err(|e| ClaimError::System("remove the stale socket of", e))?;
                 table.insert(key.clone());
@@ -125,11 +121,6 @@ impl Drop for Claim {
     }
 }
 
-fn key(folder: &Folder, name: &Name) -> Result<Key, Errno> {
-    let stat = rustix::fs::fstat(folder.fd())?;
-    Ok((stat.st_dev, stat.st_ino, name.as_str().to_owned()))
-}
-
 /// Removes the files of every name in the folder whose owner has ended, on the kernel's word that nobody holds its
 /// lock. What cannot be looked at or removed stays: nothing depends on it.
 pub(crate) fn sweep(folder: &Folder) {
@@ -143,8 +134,8 @@ pub(crate) fn sweep(folder: &Folder) {
     for name in names.into_iter().filter_map(|name| Name::new(name).ok()) {
         // One's own lock is no obstacle to oneself, and closing any descriptor of the file would end it.
         let table = held();
-        let is_own = key(folder, &name).is_ok_and(|key| table.contains(&key));
-        if !is_own && let Ok(Some(lock)) = try_lock(folder, &name, SWEPT_BYTES) {
+        let is_own = folder.key(&name).is_ok_and(|key| table.contains(&key));
+        if !is_own && let Ok(Some(lock)) = try_lock(folder, &name, SWEPT) {
             for file in [name.socket_file(), name.lock_file()] {
                 if let Err(error) = remove(folder, &file) {
                     tracing::debug!(%file, %error, "cannot remove what a dead owner left");
@@ -159,7 +150,7 @@ pub(crate) fn sweep(folder: &Folder) {
 ///
 /// The lock file of a name of one's own is never opened, here as everywhere: closing it again would end the lock.
 pub(crate) fn is_held(folder: &Folder, name: &Name) -> Result<bool, ClaimError> {
-    let key = key(folder, name).map_err(|e| ClaimError::System("examine the folder of", e))?;
+    let key = folder.key(name).map_err(|e| ClaimError::System("examine the folder of", e))?;
     let table = held();
     if table.contains(&key) {
         return Ok(true);
@@ -172,9 +163,8 @@ pub(crate) fn is_held(folder: &Folder, name: &Name) -> Result<bool, ClaimError> 
             Err(Errno::NOENT) => return Ok(false),
             Err(error) => return Err(ClaimError::System("open the lock file of", error)),
         };
-        let found = lock_of(opened.as_fd())?;
         // A sweep holds it because no owner does.
-        if found.l_type != libc::F_UNLCK as libc::c_short && found.l_len != SWEPT_BYTES {
+        if lock_of(&opened)?.is_some_and(|lock| lock.bytes != SWEPT) {
             return Ok(true);
         }
         // Where the file has lost its name, the next owner has another one.
@@ -186,21 +176,11 @@ pub(crate) fn is_held(folder: &Folder, name: &Name) -> Result<bool, ClaimError> 
 }
 
 /// Opens and locks the lock file; `None` when the file was unlinked meanwhile, so that the lock protects nothing.
-fn try_lock(folder: &Folder, name: &Name, bytes: i64) -> Result<Option<Descriptor>, ClaimError> {
+fn try_lock(folder: &Folder, name: &Name, bytes: Bytes) -> Result<Option<Descriptor>, ClaimError> {
     let file = name.lock_file();
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let open = || rustix::fs::openat(folder.fd(), &*file, flags, Mode::from_raw_mode(LOCK_MODE));
-    // A umask may have taken rights from the file: from this one, which is open all the same, or from one that is there.
-    let complete = || modes::complete(folder.fd(), Path::new(&file), LOCK_MODE);
-    let opened = match open() {
-        Err(Errno::ACCESS) => complete().and_then(|()| open()),
-        opened => opened,
-    };
-    let lock = opened.map_err(|e| ClaimError::System("open the lock file of", e))?;
-    match complete() {
-        Ok(()) | Err(Errno::NOENT) => {}
-        Err(error) => return Err(ClaimError::System("set the mode of the lock file of", error)),
-    }
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let lock = modes::open(folder.fd(), Path::new(&file), flags, LOCK_MODE)
+        .map_err(|e| ClaimError::System("open the lock file of", e))?;
     // Before it is locked: it may get another number, and closing the first would end the lock.
     let lock = Descriptor::new(lock, Purpose::Claim);
     lock_opened(folder, &file, lock, bytes)
@@ -211,13 +191,10 @@ fn lock_opened(
     folder: &Folder,
     file: &str,
     lock: Descriptor,
-    bytes: i64,
+    bytes: Bytes,
 ) -> Result<Option<Descriptor>, ClaimError> {
-    let wanted = record_lock(bytes);
-    match nix::fcntl::fcntl(lock.hold(), FcntlArg::F_SETLK(&wanted)) {
-        Ok(_) => {}
-        Err(nix::Error::EAGAIN | nix::Error::EACCES) => return holder(&lock).map(|()| None),
-        Err(error) => return Err(ClaimError::System("lock", Errno::from_raw_os_error(error as i32))),
+    if !record_lock::try_lock(lock.hold(), bytes).map_err(|e| ClaimError::System("lock", e))? {
+        return holder(&lock).map(|()| None);
     }
     let ours =
         rustix::fs::fstat(lock.hold()).map_err(|e| ClaimError::System("examine the lock file of", e))?;
@@ -230,35 +207,19 @@ fn lock_opened(
 
 /// Fails with the owner's process id; returns when the lock has just been given up, or is about to be.
 fn holder(lock: &Descriptor) -> Result<(), ClaimError> {
-    let found = lock_of(lock.hold().as_fd())?;
-    if found.l_type == libc::F_UNLCK as libc::c_short {
-        return Ok(());
+    match lock_of(lock.hold())? {
+        None => Ok(()),
+        Some(Other { bytes: SWEPT, .. }) => {
+            std::thread::sleep(SWEEP_PAUSE);
+            Ok(())
+        }
+        Some(Other { pid, .. }) => Err(ClaimError::Taken(pid)),
     }
-    if found.l_len == SWEPT_BYTES {
-        std::thread::sleep(SWEEP_PAUSE);
-        return Ok(());
-    }
-    // 0 or -1: a process that this pid namespace does not show, or a lock of another kind on the same file.
-    Err(ClaimError::Taken(u32::try_from(found.l_pid).unwrap_or(0)))
 }
 
-/// The lock of another process that keeps this one from the file; its type says if there is none.
-fn lock_of(file: BorrowedFd<'_>) -> Result<libc::flock, ClaimError> {
-    let mut found = record_lock(OWNED_BYTES);
-    nix::fcntl::fcntl(file, FcntlArg::F_GETLK(&mut found))
-        .map_err(|e| ClaimError::System("ask who holds", Errno::from_raw_os_error(e as i32)))?;
-    Ok(found)
-}
-
-/// An exclusive lock on so many bytes of the file, from its beginning; 0: on all of it.
-fn record_lock(bytes: i64) -> libc::flock {
-    libc::flock {
-        l_type: libc::F_WRLCK as libc::c_short,
-        l_whence: libc::SEEK_SET as libc::c_short,
-        l_start: 0,
-        l_len: bytes,
-        l_pid: 0,
-    }
+/// The lock of another process that keeps this one from the file.
+fn lock_of(file: impl AsFd) -> Result<Option<Other>, ClaimError> {
+    record_lock::other(file, OWNED).map_err(|e| ClaimError::System("ask who holds", e))
 }
 
 fn remove(folder: &Folder, file: &str) -> Result<(), Errno> {
@@ -337,13 +298,13 @@ mod tests {
         // The last owner withdrew between our open and our lock.
         let gone = open();
         std::fs::remove_file(&path).unwrap();
-        assert!(lock_opened(&folder, &file, gone, OWNED_BYTES).unwrap().is_none());
+        assert!(lock_opened(&folder, &file, gone, OWNED).unwrap().is_none());
         // And the next comer was faster than we.
         let replaced = open();
         std::fs::remove_file(&path).unwrap();
         let current = open();
-        assert!(lock_opened(&folder, &file, replaced, OWNED_BYTES).unwrap().is_none());
-        assert!(lock_opened(&folder, &file, current, OWNED_BYTES).unwrap().is_some());
+        assert!(lock_opened(&folder, &file, replaced, OWNED).unwrap().is_none());
+        assert!(lock_opened(&folder, &file, current, OWNED).unwrap().is_some());
     }
 
     #[test]
@@ -375,8 +336,8 @@ mod tests {
         assert_eq!(is_held(&folder, &name), Ok(false));
         std::fs::write(folder.path().join("held.lock"), "").unwrap();
         assert_eq!(is_held(&folder, &name), Ok(false), "a dead owner left the file");
-        for (bytes, is_owner) in [(SWEPT_BYTES, false), (OWNED_BYTES, true)] {
-            let (mut child, has_locked) = locker(&folder.path().join("held.lock"), bytes as usize);
+        for (bytes, is_owner) in [(SWEPT, false), (OWNED, true)] {
+            let (mut child, has_locked) = locker(&folder.path().join("held.lock"), bytes.1 as usize);
             assert_eq!((has_locked, is_held(&folder, &name)), (true, Ok(is_owner)));
             child.kill().unwrap();
             child.wait().unwrap();

@@ -119,6 +119,9 @@ pub(crate) fn own_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
+/// By what this process knows a name in a folder, however often it has the folder open: device and inode of the folder, and the name.
+pub(crate) type NameKey = (u64, u64, String);
+
 /// An open and checked folder of one domain.
 #[derive(Debug)]
 pub(crate) struct Folder {
@@ -129,6 +132,11 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
+    pub(crate) fn key(&self, name: &Name) -> Result<NameKey, Errno> {
+        let stat = rustix::fs::fstat(self.fd())?;
+        Ok((stat.st_dev, stat.st_ino, name.as_str().to_owned()))
+    }
+
     /// Opens the folder of this user's domain, making it and its root if they are not there.
     pub(crate) fn open_own(root_path: &Path, name: &Name) -> Result<Self, FolderError> {
         let owner_uid = own_uid();

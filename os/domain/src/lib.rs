@@ -64,6 +64,7 @@ mod place;
 mod polled;
 mod protocol;
 mod reactor;
+mod record_lock;
 mod registry;
 mod rings;
 mod service;

@@ -4,7 +4,7 @@
 //! through a descriptor that is a mere path: a folder or file that its owner may not open can still be had that way, and a
 //! link put in its place in the meantime is not followed.
 
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags};
@@ -24,6 +24,22 @@ pub(crate) fn complete(parent: impl AsFd, relative: &Path, mode: u32) -> Result<
     // `fchmod` refuses a mere path; its name in /proc leads to the same file and nowhere else.
     let name = format!("/proc/self/fd/{}", found.as_fd().as_raw_fd());
     rustix::fs::chmodat(CWD, name, Mode::from_raw_mode(mode), rustix::fs::AtFlags::empty())
+}
+
+/// Opens a file, or makes it, and gives it this mode if it has less of it ([`complete`]). A umask may have taken rights from it: from
+/// one that is made here, which is open all the same, or from one that is there.
+pub(crate) fn open(parent: impl AsFd, relative: &Path, flags: OFlags, mode: u32) -> Result<OwnedFd, Errno> {
+    let parent = parent.as_fd();
+    let open = || rustix::fs::openat(parent, relative, flags | OFlags::CREATE, Mode::from_raw_mode(mode));
+    let opened = match open() {
+        Err(Errno::ACCESS) => complete(parent, relative, mode).and_then(|()| open()),
+        opened => opened,
+    }?;
+    match complete(parent, relative, mode) {
+        // Somebody has removed it meanwhile.
+        Ok(()) | Err(Errno::NOENT) => Ok(opened),
+        Err(errno) => Err(errno),
+    }
 }
 
 /// Whether a mode is a part of the wanted one, and not all of it.
@@ -52,6 +68,23 @@ mod tests {
         for before in [0o000, 0o400, 0o200, 0o600] {
             assert_eq!(mode_after(before, 0o600), 0o600, "{before:o}");
         }
+    }
+
+    #[test]
+    fn file_that_is_opened_has_its_mode_whatever_a_umask_took_and_a_link_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let open = |path: &Path| open(CWD, path, OFlags::RDWR | OFlags::NOFOLLOW, 0o600);
+        let mode = || std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777;
+        for before in [None, Some(0o000), Some(0o400), Some(0o200), Some(0o600)] {
+            if let Some(before) = before {
+                std::fs::set_permissions(&path, std::fs::Permissions::from_mode(before)).unwrap();
+            }
+            open(&path).unwrap();
+            assert_eq!(mode(), 0o600, "{before:?}");
+        }
+        symlink(&path, dir.path().join("link")).unwrap();
+        assert_eq!(open(&dir.path().join("link")).err(), Some(Errno::LOOP));
     }
 
     #[test]

@@ -112,16 +112,8 @@ impl Place {
         }
     }
 
-    /// The folder to be watched for new names, where there is one.
-    pub(crate) fn folder(&self) -> Option<&Folder> {
-        match self {
-            Place::Folder(folder) => Some(folder),
-            Place::Namespace(_) => None,
-        }
-    }
-
-    /// The folder, for who needs it longer than the domain.
-    pub(crate) fn shared_folder(&self) -> Option<&Arc<Folder>> {
+    /// Shared, for who needs it longer than the domain. Names in a namespace have none.
+    pub(crate) fn folder(&self) -> Option<&Arc<Folder>> {
         match self {
             Place::Folder(folder) => Some(folder),
             Place::Namespace(_) => None,

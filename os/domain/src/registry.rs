@@ -60,7 +60,7 @@ impl Domain {
     pub fn registry(&self, name: &str) -> Result<Registry, RegistryError> {
         let (name, place) = (Name::new(name)?, self.place());
         place.check()?;
-        let folder = place.shared_folder().ok_or(RegistryError::NoFolder)?;
+        let folder = place.folder().ok_or(RegistryError::NoFolder)?;
         let is_own = place.owner_uid() == own_uid();
         let files = if is_own { Files::open_own(folder, &name) } else { Files::open_foreign(folder, &name) };
         files.map(Registry)

@@ -15,8 +15,6 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use beeline_mmio::{PerProcess, ThisProcess};
-use nix::fcntl::FcntlArg;
-use nix::libc;
 use rustix::fs::{FallocateFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -24,10 +22,11 @@ use super::error::RegistryError;
 use super::words::{BUCKET_BYTES, BUCKETS, FILE_BYTES, FORMAT, WORD_BYTES};
 use crate::descriptor::Descriptor;
 use crate::error::MisuseError;
-use crate::folder::{Folder, own_uid};
+use crate::folder::{Folder, NameKey, own_uid};
 use crate::moving::{self, Movable, Registered};
 use crate::name::Name;
 use crate::numbers::Purpose;
+use crate::record_lock::{self, Bytes};
 use crate::{in_use, modes};
 
 /// How long a writer waits for another one in the same bucket.
@@ -42,7 +41,7 @@ const OWNERS: u32 = 0o600;
 const READABLE: u32 = 0o644;
 
 // Bytes of the file of locks. There is nothing in it: a lock may lie past the end of a file.
-const MAKING_LOCK: i64 = 0;
+const MAKING_LOCK: Bytes = Bytes(0, 1);
 const BUCKET_LOCKS: i64 = 4096;
 const HOLDER_LOCKS: i64 = 65_536;
 
@@ -63,10 +62,8 @@ const NETWORK_FILE_SYSTEMS: [u64; 13] = [
     0x4750_4653, // GPFS
 ];
 
-/// What this process has open, by device and inode of the folder and by name. A child of fork begins with nothing.
-static OPEN: PerProcess<Mutex<BTreeMap<Key, Opened>>> = PerProcess::new();
-
-type Key = (u64, u64, String);
+/// What this process has open. A child of fork begins with nothing.
+static OPEN: PerProcess<Mutex<BTreeMap<NameKey, Opened>>> = PerProcess::new();
 
 /// How far a process is with the files of a registry.
 #[derive(Debug)]
@@ -77,22 +74,28 @@ enum Opened {
     Open(Weak<Files>),
 }
 
-fn open_files() -> MutexGuard<'static, BTreeMap<Key, Opened>> {
+fn open_files() -> MutexGuard<'static, BTreeMap<NameKey, Opened>> {
     // Changed by single inserts and removals.
     OPEN.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The right of one thread to open the files of a registry.
-struct Opening(Key);
+struct Opening(NameKey);
 
 impl Opening {
     /// Has the files appear in the table.
     fn complete(self, mut files: Files) -> Arc<Files> {
-        files.is_listed = true;
+        files.key = Some(self.0.clone());
         let files = Arc::new(files);
         open_files().insert(self.0.clone(), Opened::Open(Arc::downgrade(&files)));
         files
     }
+}
+
+/// What a thread finds that opens a registry.
+enum Turn {
+    Open(Arc<Files>),
+    First(Opening),
 }
 
 impl Drop for Opening {
@@ -109,12 +112,11 @@ impl Drop for Opening {
 pub(super) struct Files {
     folder: Arc<Folder>,
     name: Name,
-    key: Key,
+    /// Under which it is in [`OPEN`].
+    key: Option<NameKey>,
     words: Arc<Words>,
     locks: Option<Locks>,
     process: ThisProcess,
-    /// Whether it is in [`OPEN`].
-    is_listed: bool,
     /// Held by who joins, leaves or sweeps: a record lock keeps no other thread of the process out.
     moving: Mutex<()>,
     /// The places of this process, which its own locks do not keep out, with their numbers.
@@ -150,14 +152,26 @@ pub(super) struct BucketLock<'a> {
 
 impl Drop for BucketLock<'_> {
     fn drop(&mut self) {
-        self.files.unlock(BUCKET_LOCKS + self.bucket as i64, 1);
+        self.files.unlock(bucket_lock(self.bucket));
     }
+}
+
+fn bucket_lock(bucket: usize) -> Bytes {
+    Bytes(BUCKET_LOCKS + bucket as i64, 1)
 }
 
 /// The record lock of a holder has two bytes. A sweeper has the first one while it tidies up after a dead holder; only a holder has
 /// the second, so the second alone says that somebody lives.
-fn holder_lock(holder: u16) -> i64 {
-    HOLDER_LOCKS + 2 * i64::from(holder)
+fn holder_lock(holder: u16) -> Bytes {
+    Bytes(HOLDER_LOCKS + 2 * i64::from(holder), 2)
+}
+
+fn sweep_lock(holder: u16) -> Bytes {
+    Bytes(holder_lock(holder).0, 1)
+}
+
+fn life_lock(holder: u16) -> Bytes {
+    Bytes(holder_lock(holder).0 + 1, 1)
 }
 
 impl Files {
@@ -168,62 +182,44 @@ impl Files {
         if is_of_network(kind) {
             return Err(RegistryError::NetworkFileSystem { path: folder.path().to_owned(), kind });
         }
-        let stat = rustix::fs::fstat(folder.fd()).map_err(refused)?;
-        let key = (stat.st_dev, stat.st_ino, name.as_str().to_owned());
+        let key = folder.key(name).map_err(refused)?;
         let started = Instant::now();
-        let opening = loop {
+        let path = || folder.path().join(words_file(name));
+        let turn = until(started, PATIENCE, path, || {
             let mut open = open_files();
-            match open.get(&key) {
-                Some(Opened::Open(files)) => {
-                    if let Some(files) = files.upgrade() {
-                        return Ok(files);
-                    }
-                }
-                Some(Opened::UnderWay) if started.elapsed() >= PATIENCE => {
-                    let path = folder.path().join(words_file(name));
-                    return Err(RegistryError::Busy { path, waited: PATIENCE });
-                }
-                Some(Opened::UnderWay) => {}
+            Ok(match open.get(&key) {
+                // Another thread is opening or closing them, and would end locks of ours when it closes its own.
+                Some(Opened::UnderWay) => None,
+                Some(Opened::Open(files)) => files.upgrade().map(Turn::Open),
                 None => {
                     open.insert(key.clone(), Opened::UnderWay);
-                    break Opening(key.clone());
+                    Some(Turn::First(Opening(key.clone())))
                 }
-            }
-            // Another thread is opening or closing them, and would end locks of ours when it closes its own.
-            drop(open);
-            thread::sleep(FIRST_PAUSE);
-        };
-        let files = Self::open_first(folder, name, key, started)?;
-        Ok(opening.complete(files))
+            })
+        })?;
+        match turn {
+            Turn::Open(files) => Ok(files),
+            Turn::First(opening) => Ok(opening.complete(Self::open_first(folder, name, started)?)),
+        }
     }
 
     /// Opens them for who alone may, and has been waiting since `started`. What fails has closed them.
-    fn open_first(
-        folder: &Arc<Folder>,
-        name: &Name,
-        key: Key,
-        started: Instant,
-    ) -> Result<Self, RegistryError> {
+    fn open_first(folder: &Arc<Folder>, name: &Name, started: Instant) -> Result<Self, RegistryError> {
         let locks = open_file(folder, &locks_file(name), OFlags::RDWR | OFlags::CREATE, own_uid())?;
         let locks = Descriptor::new(locks, Purpose::Registry);
         let words = open_file(folder, &words_file(name), OFlags::RDWR | OFlags::CREATE, own_uid())?;
         let buckets = (0..BUCKETS).map(|_| Mutex::new(())).collect();
-        let files = Self::of(folder, name, key, words, Some(Locks { file: Some(locks), buckets }));
-        while !files.try_lock(MAKING_LOCK, 1)? {
-            if started.elapsed() >= PATIENCE {
-                return Err(files.busy(PATIENCE));
-            }
-            thread::sleep(LONGEST_PAUSE);
-        }
+        let files = Self::of(folder, name, words, Some(Locks { file: Some(locks), buckets }));
+        until(started, PATIENCE, || files.path(), || Ok(files.try_lock(MAKING_LOCK)?.then_some(())))?;
         let made = files.make();
-        files.unlock(MAKING_LOCK, 1);
+        files.unlock(MAKING_LOCK);
         made.map(|()| files)
     }
 
     /// Opens the words of another user's registry.
     pub(super) fn open_foreign(folder: &Arc<Folder>, name: &Name) -> Result<Arc<Self>, RegistryError> {
         let words = open_file(folder, &words_file(name), OFlags::RDONLY, folder.owner_uid())?;
-        let files = Self::of(folder, name, (0, 0, String::new()), words, None);
+        let files = Self::of(folder, name, words, None);
         match files.format()? {
             FORMAT => Ok(Arc::new(files)),
             0 => Err(RegistryError::Absent { path: files.path() }),
@@ -231,17 +227,16 @@ impl Files {
         }
     }
 
-    fn of(folder: &Arc<Folder>, name: &Name, key: Key, words: OwnedFd, locks: Option<Locks>) -> Self {
+    fn of(folder: &Arc<Folder>, name: &Name, words: OwnedFd, locks: Option<Locks>) -> Self {
         let words = Arc::new(Words(Descriptor::new(words, Purpose::Registry)));
         let moves: Weak<Words> = Arc::downgrade(&words);
         Files {
             folder: Arc::clone(folder),
             name: name.clone(),
-            key,
+            key: None,
             words,
             locks,
             process: ThisProcess::get(),
-            is_listed: false,
             moving: Mutex::default(),
             own: Mutex::default(),
             _moves: moving::register(moves),
@@ -385,70 +380,53 @@ impl Files {
         let Some(locks) = &self.locks else {
             return Err(MisuseError::NotOwner { owner: self.folder.owner_uid() }.into());
         };
-        let (started, mut pause) = (Instant::now(), FIRST_PAUSE);
-        loop {
-            let thread = match locks.buckets[bucket].try_lock() {
-                Ok(thread) => Some(thread),
-                Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-                Err(TryLockError::WouldBlock) => None,
-            };
-            if let Some(thread) = thread
-                && self.try_lock(BUCKET_LOCKS + bucket as i64, 1)?
-            {
-                return Ok(BucketLock { files: self, bucket, _thread: thread });
-            }
-            if started.elapsed() >= patience {
-                return Err(self.busy(patience));
-            }
-            thread::sleep(pause);
-            pause = (2 * pause).min(LONGEST_PAUSE);
-        }
-    }
-
-    fn busy(&self, waited: Duration) -> RegistryError {
-        RegistryError::Busy { path: self.path(), waited }
+        until(
+            Instant::now(),
+            patience,
+            || self.path(),
+            || {
+                let thread = match locks.buckets[bucket].try_lock() {
+                    Ok(thread) => thread,
+                    Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                    Err(TryLockError::WouldBlock) => return Ok(None),
+                };
+                let is_had = self.try_lock(bucket_lock(bucket))?;
+                Ok(is_had.then(|| BucketLock { files: self, bucket, _thread: thread }))
+            },
+        )
     }
 
     /// Whether this process has the place of a holder now, for a sweep or to live there. Not where it lives there already.
     pub(super) fn try_lock_place(&self, holder: u16) -> Result<bool, RegistryError> {
-        self.try_lock(holder_lock(holder), 1)
+        self.try_lock(sweep_lock(holder))
     }
 
     /// Says that somebody lives at a place that was locked.
     pub(super) fn settle(&self, holder: u16) -> Result<bool, RegistryError> {
-        self.try_lock(holder_lock(holder) + 1, 1)
+        self.try_lock(life_lock(holder))
     }
 
     pub(super) fn leave_place(&self, holder: u16) {
-        self.unlock(holder_lock(holder), 2);
+        self.unlock(holder_lock(holder));
     }
 
     /// Whether another process lives at this place, by the kernel's word.
     pub(super) fn is_lived_in(&self, holder: u16) -> Result<bool, RegistryError> {
-        let mut found = record_lock(libc::F_WRLCK, holder_lock(holder) + 1, 1);
-        self.control(FcntlArg::F_GETLK(&mut found)).map_err(|errno| self.locks_failed(errno))?;
-        Ok(found.l_type != libc::F_UNLCK as libc::c_short)
+        Ok(record_lock::other(self.locks()?.hold(), life_lock(holder))
+            .map_err(|errno| self.locks_failed(errno))?
+            .is_some())
     }
 
-    fn try_lock(&self, start: i64, bytes: i64) -> Result<bool, RegistryError> {
-        match self.control(FcntlArg::F_SETLK(&record_lock(libc::F_WRLCK, start, bytes))) {
-            Ok(()) => Ok(true),
-            Err(Errno::AGAIN | Errno::ACCESS) => Ok(false),
-            Err(errno) => Err(self.locks_failed(errno)),
-        }
+    fn try_lock(&self, bytes: Bytes) -> Result<bool, RegistryError> {
+        record_lock::try_lock(self.locks()?.hold(), bytes).map_err(|errno| self.locks_failed(errno))
     }
 
-    fn unlock(&self, start: i64, bytes: i64) {
-        if let Err(error) = self.control(FcntlArg::F_SETLK(&record_lock(libc::F_UNLCK, start, bytes))) {
-            tracing::error!(%error, path = %self.path().display(), "a part of a registry stays locked");
-        }
-    }
-
-    fn control(&self, what: FcntlArg<'_>) -> Result<(), Errno> {
-        let locks = self.locks.as_ref().and_then(|locks| locks.file.as_ref()).ok_or(Errno::BADF)?;
-        match nix::fcntl::fcntl(locks.hold(), what) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(Errno::from_raw_os_error(error as i32)),
+    fn unlock(&self, bytes: Bytes) {
+        let unlocked = self.locks().and_then(|locks| {
+            record_lock::unlock(locks.hold(), bytes).map_err(|errno| self.locks_failed(errno))
+        });
+        if let Err(error) = unlocked {
+            tracing::error!(%error, "a part of a registry stays locked");
         }
     }
 
@@ -460,10 +438,10 @@ impl Files {
 impl Drop for Files {
     fn drop(&mut self) {
         // Of files that could not be opened whoever tried keeps others from opening them.
-        let Some(locks) = self.locks.as_mut().filter(|_| self.is_listed) else { return };
+        let (Some(locks), Some(key)) = (self.locks.as_mut(), &self.key) else { return };
         let mut open = open_files();
         let is_own = self.process.is_this();
-        if is_own || !open.contains_key(&self.key) {
+        if is_own || !open.contains_key(key) {
             // Under the lock of the table: who opens them next does so after they are closed.
             drop(locks.file.take());
         } else {
@@ -471,8 +449,28 @@ impl Drop for Files {
             std::mem::forget(locks.file.take());
         }
         if is_own {
-            open.remove(&self.key);
+            open.remove(key);
         }
+    }
+}
+
+/// Tries until something is had, or others have been busy with the registry for as long as this.
+fn until<T>(
+    started: Instant,
+    patience: Duration,
+    path: impl FnOnce() -> PathBuf,
+    mut attempt: impl FnMut() -> Result<Option<T>, RegistryError>,
+) -> Result<T, RegistryError> {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        if let Some(had) = attempt()? {
+            return Ok(had);
+        }
+        if started.elapsed() >= patience {
+            return Err(RegistryError::Busy { path: path(), waited: patience });
+        }
+        thread::sleep(pause);
+        pause = (2 * pause).min(LONGEST_PAUSE);
     }
 }
 
@@ -492,27 +490,14 @@ fn system(what: &'static str, path: &Path, errno: Errno) -> RegistryError {
     RegistryError::System { what, path: path.to_owned(), errno }
 }
 
-fn record_lock(kind: i32, start: i64, bytes: i64) -> libc::flock {
-    libc::flock {
-        l_type: kind as libc::c_short,
-        l_whence: libc::SEEK_SET as libc::c_short,
-        l_start: start,
-        l_len: bytes,
-        l_pid: 0,
-    }
-}
-
 /// Opens a file in the folder that is a file, and the owner's.
 fn open_file(folder: &Folder, file: &str, access: OFlags, owner_uid: u32) -> Result<OwnedFd, RegistryError> {
     let path = || folder.path().join(file);
     let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let open = || rustix::fs::openat(folder.fd(), file, flags, Mode::from_raw_mode(OWNERS));
     let is_made = access.contains(OFlags::CREATE);
-    // A umask may have taken rights from the file: from this one, which is open all the same, or from one that is there.
-    let complete = || modes::complete(folder.fd(), Path::new(file), OWNERS);
-    let opened = match open() {
-        Err(Errno::ACCESS) if is_made => complete().and_then(|()| open()),
-        opened => opened,
+    let opened = match is_made {
+        true => modes::open(folder.fd(), Path::new(file), flags, OWNERS),
+        false => rustix::fs::openat(folder.fd(), file, flags, Mode::empty()),
     };
     let opened = opened.map_err(|errno| match errno {
         Errno::NOENT if !is_made => RegistryError::Absent { path: path() },
@@ -520,9 +505,6 @@ fn open_file(folder: &Folder, file: &str, access: OFlags, owner_uid: u32) -> Res
         Errno::LOOP | Errno::ISDIR | Errno::NXIO => RegistryError::NotOwners { path: path() },
         errno => system("open", &path(), errno),
     })?;
-    if is_made {
-        complete().map_err(|errno| system("set the mode of", &path(), errno))?;
-    }
     let stat = rustix::fs::fstat(&opened).map_err(|errno| system("examine", &path(), errno))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || stat.st_uid != owner_uid {
         return Err(RegistryError::NotOwners { path: path() });
@@ -547,8 +529,8 @@ mod tests {
 
     #[test]
     fn locks_of_buckets_and_of_places_are_apart() {
-        let holders = holder_lock(0)..holder_lock(super::super::words::HOLDERS as u16);
-        assert!(MAKING_LOCK < BUCKET_LOCKS && BUCKET_LOCKS + BUCKETS as i64 <= holders.start);
+        let holders = holder_lock(0).0..holder_lock(super::super::words::HOLDERS as u16).0;
+        assert!(MAKING_LOCK.0 < BUCKET_LOCKS && BUCKET_LOCKS + BUCKETS as i64 <= holders.start);
         assert_eq!(holders.end - holders.start, 2 * super::super::words::HOLDERS as i64);
     }
 }

@@ -61,6 +61,13 @@ const NEXT: u64 = 2 << 32 | 0x41;
 /// What is read by users and written by whoever took it out: loom finds the two at the same time.
 struct Thing(UnsafeCell<u32>);
 
+/// With as many preemptions as `LOOM_MAX_PREEMPTIONS` says, otherwise with four: this many models do not end without a bound.
+fn model_bounded(body: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = builder.preemption_bound.or(Some(4));
+    builder.check(body);
+}
+
 struct Model {
     pins: Pins,
     slot: Slot<Thing>,
@@ -115,7 +122,7 @@ fn object_that_a_thread_has_pinned_is_not_taken_out() {
 
 #[test]
 fn user_of_a_closed_handle_does_not_see_the_next_object_of_the_slot() {
-    loom::model(|| {
+    model_bounded(|| {
         let model = Model::new();
         let user = model.clone();
         let using = thread::spawn(move || (user.used(1, HANDLE), user.used(1, NEXT)));
@@ -128,7 +135,7 @@ fn user_of_a_closed_handle_does_not_see_the_next_object_of_the_slot() {
 
 #[test]
 fn one_of_two_removers_takes_the_object() {
-    loom::model(|| {
+    model_bounded(|| {
         let model = Model::new();
         let (user, other) = (model.clone(), model.clone());
         let using = thread::spawn(move || user.used(1, HANDLE));

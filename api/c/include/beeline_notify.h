@@ -110,8 +110,9 @@ int beeline_notifier_offer(const beeline_domain *domain, const char *name, const
                            beeline_notifier_answer answer, void *context, beeline_notifier **notifier);
 
 /**
- * Withdraws the name and ends every subscription. When it returns, `answer` runs no more, unless another thread is in a function
- * of the same notifier: then it is closed when that returns. @return OK, INVALID
+ * Withdraws the name and ends every subscription. Waits for an `answer` that runs: when it returns, `answer` runs no more. If
+ * another thread is in a function of the same notifier, the name is withdrawn when that returns, and who asks before is refused.
+ * @return OK, INVALID
  */
 int beeline_notifier_close(beeline_notifier **notifier);
 

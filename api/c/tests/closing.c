@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * A subscription is closed while its callback waits in a function of it: for a notification that nobody sends, and for an answer of a
- * notifier that gives none before the close has returned. A handler of a signal that interrupts a function closes nothing. Usage:
- * closing ROOT ROUNDS. Also C++17.
+ * notifier that gives none before the close has returned. A notifier is closed while it answers a subscriber that waits, and one that
+ * has gone. A handler of a signal that interrupts a function closes nothing. Usage: closing ROOT ROUNDS. Also C++17.
  */
 #include <beeline_notify.h>
 #include <beeline_segment.h>
@@ -89,6 +89,53 @@ static void close_while(const beeline_domain *domain, beeline_subscription_told 
   EXPECT(beeline_notifier_close(&notifier), BEELINE_OK);
 }
 
+static beeline_notifier *answering;
+
+/* Tells the subscriber something all the time, so that the close finds it in a function of the notifier, too. */
+static int answer_slowly(void *context, uint64_t subscriber, const beeline_parcel *request, beeline_space *answer) {
+  (void)context;
+  (void)answer;
+  if (request->length == 0)
+    return 0;
+  __atomic_store_n(&place, INSIDE, __ATOMIC_SEQ_CST);
+  for (int at = 0; at < 20; at++) {
+    beeline_notifier *notifier = __atomic_load_n(&answering, __ATOMIC_SEQ_CST);
+
+    (void)beeline_notifier_notify(notifier, subscriber, NULL);
+    usleep(1000);
+  }
+  __atomic_store_n(&place, OUTSIDE, __ATOMIC_SEQ_CST);
+  return 0;
+}
+
+static void *ask(void *subscription) {
+  beeline_parcel request = {"?", 1, NULL, 0};
+  beeline_space space;
+
+  memset(&space, 0, sizeof space);
+  EXPECT(beeline_subscription_call((beeline_subscription *)subscription, &request, BEELINE_NEVER, &space), BEELINE_REFUSED);
+  return NULL;
+}
+
+static void close_while_it_answers(const beeline_domain *domain, int has_gone) {
+  beeline_notifier *notifier;
+  pthread_t asking;
+
+  EXPECT(beeline_notifier_offer(domain, "slow", NULL, answer_slowly, NULL, &notifier), BEELINE_OK);
+  __atomic_store_n(&answering, notifier, __ATOMIC_SEQ_CST);
+  EXPECT(beeline_subscription_open(domain, "slow", NULL, 0, &used), BEELINE_OK);
+  EXPECT(pthread_create(&asking, NULL, ask, used), 0);
+  while (!is(&place, INSIDE))
+    usleep(100);
+  if (has_gone)
+    EXPECT(beeline_subscription_close(&used), BEELINE_OK);
+  EXPECT(beeline_notifier_close(&notifier), BEELINE_OK);
+  /* The answer has ended, so its context may be freed. */
+  EXPECT(is(&place, OUTSIDE), 1);
+  pthread_join(asking, NULL);
+  EXPECT(beeline_subscription_close(&used), BEELINE_OK);
+}
+
 static beeline_segment *mapped;
 static int handled;
 
@@ -159,6 +206,8 @@ int main(int argc, char **argv) {
   for (long done = 0; done < rounds && done < MAX_ROUNDS; done++) {
     close_while(domain, wait_for_more, &are_closed[0][done]);
     close_while(domain, wait_for_answer, &are_closed[1][done]);
+    close_while_it_answers(domain, 0);
+    close_while_it_answers(domain, 1);
   }
   handler_closes_nothing(domain);
   EXPECT(beeline_domain_close(&domain), BEELINE_OK);

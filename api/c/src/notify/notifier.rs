@@ -2,6 +2,7 @@
 
 use core::ffi::{c_int, c_void};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::Arc;
 
 use beeline::{Answer, Notified, Notifier, NotifierEvent, NotifierOptions, NotifyError, Subscriber};
 use beeline_ffi::{
@@ -9,6 +10,7 @@ use beeline_ffi::{
     ParcelPointer, Shared, Space, Text, duplicate_all, edge,
 };
 
+use super::answering::Answering;
 use super::callback::{Context, numbers, without_unwinding};
 use crate::admission::{self, beeline_admissions};
 use crate::domain::{DOMAINS, beeline_rpc_domain};
@@ -26,7 +28,10 @@ type AnswerOfC = unsafe extern "C-unwind" fn(
 ) -> c_int;
 
 /// A notifier of C. Any thread may use it.
-pub struct beeline_notifier(Notifier);
+pub struct beeline_notifier {
+    notifier: Notifier,
+    answering: Arc<Answering>,
+}
 
 impl Kind for beeline_notifier {
     const NAME: &'static str = "notifier";
@@ -37,7 +42,7 @@ static NOTIFIERS: Shared<beeline_notifier> = Shared::new();
 
 impl beeline_notifier {
     fn subscriber(&self, number: u64) -> Outcome<Subscriber> {
-        self.0.subscriber(number).ok_or_else(|| of_notify(&NotifyError::Gone))
+        self.notifier.subscriber(number).ok_or_else(|| of_notify(&NotifyError::Gone))
     }
 }
 
@@ -86,6 +91,7 @@ fn options(given: &Options<'_, beeline_notifier_options<'_>>) -> Outcome<Notifie
 /// What C answers to a request, or its reason for a refusal. What it says that it has put into the memory is checked.
 fn answer(
     of_c: (AnswerOfC, Context),
+    answering: &Answering,
     subscriber: u64,
     request: &[u8],
     fds: &[OwnedFd],
@@ -95,11 +101,12 @@ fn answer(
     let parcel = Parcel::of(request, &shown);
     let mut space = Space::over(&mut bytes, &mut given);
     let (call, context) = of_c;
-    let refused = without_unwinding(|| {
+    let refused = answering.run(|| {
         // SAFETY: what C gave to `beeline_notifier_offer` as a callback, with the context that goes with it; the header has it be
-        // callable by any thread until the notifier is closed, and both structs are there until it returns.
-        unsafe { call(context.get(), subscriber, &raw const parcel, &raw mut space) }
+        // callable by any thread until the notifier is closed, which waits for this, and both structs are there until it returns.
+        without_unwinding(|| unsafe { call(context.get(), subscriber, &raw const parcel, &raw mut space) })
     });
+    let refused = refused.ok_or("the notifier is closed")?;
     let (length, fd_count) = space.filled();
     if length > MAX_ANSWER_BYTES || fd_count > MAX_FDS {
         return Err(format!(
@@ -129,21 +136,34 @@ extern "C" fn beeline_notifier_offer(
         let (name, options) = (name.read("name")?, options(&given)?);
         let domain = domain.facade()?;
         let context = Context(context);
+        let answering = Arc::new(Answering::new());
+        let gate = Arc::clone(&answering);
         let offered =
             domain.notifier_with(name, options, move |subscriber, request, fds| match answer_of_c {
-                Some(call) => answer((call, context), subscriber.id().number(), request, &fds),
+                Some(call) => answer((call, context), &gate, subscriber.id().number(), request, &fds),
                 None if request.is_empty() => Ok(Answer::default()),
                 None => Err("this notifier answers nothing".to_owned()),
             });
-        let new = beeline_notifier(offered.map_err(|error| of_offer(&error))?);
-        notifier.put(NOTIFIERS.insert(new)?, "notifier")?;
+        let offered = offered.map_err(|error| of_offer(&error))?;
+        let new = beeline_notifier { notifier: offered, answering: Arc::clone(&answering) };
+        // Somebody may have subscribed already.
+        let handle = NOTIFIERS.insert(new).inspect_err(|_| answering.end())?;
+        notifier.put(handle, "notifier")?;
         Ok(OK)
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn beeline_notifier_close(notifier: HandleVariable<'_, beeline_notifier>) -> c_int {
-    edge("beeline_notifier_close", || NOTIFIERS.close(&notifier).map(|_| OK))
+    edge("beeline_notifier_close", || {
+        if let Some(closed) = NOTIFIERS.close(&notifier)? {
+            let answering = Arc::clone(&closed.answering);
+            // First, so that subscribers are told of the end and not refused.
+            drop(closed);
+            answering.end();
+        }
+        Ok(OK)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -155,7 +175,7 @@ extern "C" fn beeline_notifier_next_event(
     edge("beeline_notifier_next_event", || {
         event.check("event")?;
         let notifier = NOTIFIERS.get(notifier)?;
-        let Some(found) = notifier.0.event_timeout(duration(timeout_ns)) else { return Ok(EMPTY) };
+        let Some(found) = notifier.notifier.event_timeout(duration(timeout_ns)) else { return Ok(EMPTY) };
         let kind = match &found {
             NotifierEvent::Joined(_) => 0,
             NotifierEvent::HasRoom(_) => 1,
@@ -176,7 +196,7 @@ extern "C" fn beeline_notifier_descriptor(
 ) -> c_int {
     edge("beeline_notifier_descriptor", || {
         descriptor.put(-1, "descriptor")?;
-        descriptor.put_if_wanted(NOTIFIERS.get(notifier)?.0.as_fd().as_raw_fd());
+        descriptor.put_if_wanted(NOTIFIERS.get(notifier)?.notifier.as_fd().as_raw_fd());
         Ok(OK)
     })
 }

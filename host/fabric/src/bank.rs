@@ -5,8 +5,8 @@
 
 /// Segments begin at multiples of this, the largest page that kernels use for such memory.
 const ALIGN: u64 = 64 << 10;
-/// The largest sparse file that every kernel makes, with room to round up.
-pub(crate) const BANK_BYTES: u64 = 1 << 46;
+/// Bytes of a member's bank: the largest sparse file that every kernel makes, with room to round up.
+pub const BANK_BYTES: u64 = 1 << 46;
 
 #[derive(Debug, Default)]
 pub(crate) struct Bank {

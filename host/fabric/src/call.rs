@@ -1,8 +1,8 @@
 //! What a program asks of a member, and what it gets.
 
 use crate::event::{LocalEvent, RemoteEvent};
-use crate::ids::{AdapterNumber, LocalSegment, NodeId, RemoteSegment, SegmentId, Ticket};
-use crate::segment::memory::Part;
+use crate::ids::{AdapterNumber, LocalSegment, NodeId, PairId, RemoteSegment, SegmentId, Ticket};
+use crate::segment::memory::{Memory, Part};
 use crate::sequence::{SequenceStart, SequenceStatus};
 
 /// A call. Times to wait are from the time that the call is made at; `None` is for ever.
@@ -107,8 +107,10 @@ pub enum Value {
     Local(LocalSegment, SegmentId),
     /// A connection, and the size of the segment; zero while it is being made.
     Remote(RemoteSegment, u64),
-    /// What is to be mapped.
-    Map(crate::segment::memory::Memory, Part),
+    /// What is to be mapped, of a segment of this member.
+    MapLocal(Memory, Part),
+    /// What is to be mapped, of a segment of the other member of a pair.
+    MapRemote(PairId, Memory, Part),
     /// A sequence, if it could begin.
     Started(SequenceStatus, Option<SequenceStart>),
     /// What a sequence finds.

@@ -34,6 +34,7 @@ mod sequence;
 mod told;
 mod want;
 
+pub use bank::BANK_BYTES;
 pub use board::layout::{BOARD_WORDS, CLAIM_WORDS};
 pub use call::{Call, Done, Value};
 pub use event::{LocalEvent, RemoteEvent};

@@ -11,7 +11,7 @@ use crate::pairs::Ports;
 use crate::refusal::Refusal;
 use crate::segment::remote::{Attempt, Stage, Step};
 use crate::told::Told;
-use crate::want::{Answer, Reached};
+use crate::want::{Answer, Reached, Want};
 
 impl<A: Adapter> Member<A> {
     /// Looks at what other members publish: after a ring, when [`Member::wake_at`] has come, and before the program waits.
@@ -39,7 +39,11 @@ impl<A: Adapter> Member<A> {
     pub fn reached(&mut self, pair: PairId, reached: Reached<A::View, A::Claims>, now: Nanos) {
         let Some(provider) = self.pairs.providers.get_mut(&pair) else { return };
         provider.ports = match reached {
-            Reached::Provider { board, claims } => Ports::new(board, claims, provider.node),
+            Reached::Provider { board, claims } => {
+                let ports = Ports::new(board, claims, provider.node);
+                self.wants.extend(ports.is_none().then_some(Want::Close(pair)));
+                ports
+            }
             Reached::NotResponding => None,
         };
         if provider.ports.is_none() {

@@ -19,6 +19,8 @@ pub enum Want {
     },
     /// A sign to the other member of a pair that it should look.
     Ring(PairId),
+    /// The end of a pair that was made: what the other side publishes is no board.
+    Close(PairId),
     /// Memory of the bank to be given back. Nobody uses it.
     Punch {
         /// Where it begins.

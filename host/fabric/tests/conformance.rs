@@ -268,7 +268,8 @@ fn connecting_is_refused_with_its_reason() {
     world.now(1, Call::SetLink(adapter(0), true)).unwrap();
     let Ok(Value::Remote(remote, 64)) = world.now(1, connect(NODES[0], 7)) else { panic!("it is available") };
     let map = world.now(1, Call::MapRemote(remote, Part { offset: 8, bytes: 8 }));
-    assert_eq!(map, Ok(Value::Map(Memory::Bank { offset: 0 }, Part { offset: 8, bytes: 8 })));
+    let Ok(Value::MapRemote(_, memory, part)) = map else { panic!("it is connected: {map:?}") };
+    assert_eq!((memory, part), (Memory::Bank { offset: 0 }, Part { offset: 8, bytes: 8 }));
     world.kill(0);
     assert_eq!(world.now(1, connect(NODES[0], 7)), Err(Refusal::NodeNotResponding));
 }
@@ -465,7 +466,7 @@ fn memory_of_a_segment_that_was_taken_from_its_users_is_given_back_once_more_whe
     // Neither the offset nor the entry is another segment's meanwhile.
     let next = local_in(&mut world, "A");
     let map = world.now(0, Call::MapLocal(next, WHOLE)).unwrap();
-    assert_eq!(map, Value::Map(Memory::Bank { offset: 64 << 10 }, WHOLE));
+    assert_eq!(map, Value::MapLocal(Memory::Bank { offset: 64 << 10 }, WHOLE));
     assert_eq!(remote_state(&mut world, remote), "L");
     world.look(0);
     assert_eq!(world.processes[0].punched, [(0, 64)]);

@@ -7,7 +7,7 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
-use rustix::fs::{FileType, MemfdFlags, OFlags, SealFlags};
+use rustix::fs::{FallocateFlags, FileType, MemfdFlags, OFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 
@@ -112,6 +112,19 @@ impl SharedMemory {
     /// Bytes of the memory: what was asked for, rounded up to whole huge pages if it is made of them.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Gives the pages of a part back to the system, for every process that has it mapped; until somebody writes there again its
+    /// bytes are zero. As [`Region::remove_pages`], without a mapping. Of pages that lie in the part partly, that part is zeroed.
+    ///
+    /// # Errors
+    /// The part reaches outside, or the kernel cannot.
+    pub fn give_back(&self, offset_bytes: usize, bytes: usize) -> Result<(), Errno> {
+        if offset_bytes.checked_add(bytes).is_none_or(|end| end > self.bytes) {
+            return Err(Errno::INVAL);
+        }
+        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        rustix::fs::fallocate(&self.fd, hole, offset_bytes as u64, bytes as u64)
     }
 
     /// Maps it for reading and writing, every page present, so that no access on a hot path takes a page fault.

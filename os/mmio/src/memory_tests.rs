@@ -30,6 +30,24 @@ fn memory_is_shared_by_its_descriptor() {
 }
 
 #[test]
+fn part_that_is_given_back_is_zero_for_everybody_and_takes_no_memory() {
+    let memory = SharedMemory::create("beeline-test", 1 << 46, MemoryOptions::default()).unwrap();
+    let blocks = || rustix::fs::fstat(memory.fd()).unwrap().st_blocks;
+    let options = crate::SegmentOptions { offset_bytes: 1 << 45, bytes: Some(1 << 16), ..Default::default() };
+    let segment = crate::MappedSegment::memory(memory.fd(), &options).unwrap();
+    segment.copy_in(0, &[7; 1 << 16]).unwrap();
+    assert!(blocks() > 0);
+    memory.give_back(1 << 45, 1 << 16).unwrap();
+    let mut byte = [7];
+    segment.copy_out(9, &mut byte).unwrap();
+    assert_eq!(byte, [0]);
+    memory.give_back(1 << 45, 1 << 16).unwrap();
+    assert_eq!(blocks(), 0);
+    assert_eq!(memory.give_back((1 << 46) - 1, 2), Err(Errno::INVAL));
+    assert_eq!(memory.give_back(usize::MAX, 2), Err(Errno::INVAL));
+}
+
+#[test]
 fn memory_is_small_by_all_of_its_pages_and_nothing_else_is() {
     let is_small = |fd: &OwnedFd| is_small_memory(fd.as_fd(), 8192);
     for (bytes, expected) in [(0, true), (4096, true), (8192, true), (8193, false), (1 << 30, false)] {

@@ -54,6 +54,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("host/window", &["contract/memory", "spec"]),
     // The semantics know words, and no memory, link or kernel.
     ("host/fabric", &["contract/adapter"]),
+    ("host/fabric/process", &["contract/adapter", "os/mmio", "os/domain", "host/fabric"]),
     ("host/tuning", &["contract/memory", "os/mmio", "host/window"]),
     ("host/driver", &["contract/memory", "contract/link", "spec", "host/window"]),
     ("host/datagram", &["spec", "os/mmio", "os/ethernet"]),

@@ -234,7 +234,7 @@ impl<A: Adapter> Member<A> {
             return Err(Refusal::OutOfRange);
         }
         local.maps += 1;
-        Ok(Done::Now(Value::Map(memory, part)))
+        Ok(Done::Now(Value::MapLocal(memory, part)))
     }
 
     pub(super) fn unmap_local(&mut self, local: LocalSegment) -> Outcome {

@@ -45,7 +45,7 @@ impl<A: Adapter> Member<A> {
             return Err(Refusal::OutOfRange);
         }
         remote.maps += 1;
-        Ok(Done::Now(Value::Map(connection.memory, part)))
+        Ok(Done::Now(Value::MapRemote(connection.pair, connection.memory, part)))
     }
 
     pub(super) fn unmap_remote(&mut self, handle: RemoteSegment) -> Outcome {

@@ -149,6 +149,7 @@ impl World {
                     let (other, _) = self.processes[who].pairs[&pair];
                     self.rings.push(other);
                 }
+                Want::Close(pair) => drop(self.processes[who].pairs.remove(&pair)),
                 Want::Punch { offset, bytes } => self.processes[who].punched.push((offset, bytes)),
             }
         }

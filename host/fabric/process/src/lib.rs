@@ -1,0 +1,25 @@
+//! A member of a fabric as a process: it meets others in a domain, and its segments are memory.
+//!
+//! [`FabricMember::open`] joins: the process is offered under a number of its own, which the registry of its node tells to others; it
+//! publishes its board in memory that it alone can store into, and has a *bank* where all of its segments lie. Two processes that use each other's
+//! segments have a connection for each direction, over which one request is ever made: claims for a board and a bank. From then on
+//! they load and store, and ring each other.
+//!
+//! The semantics are [`beeline_fabric`]'s, whose calls come in here; who carries out what they want is said in `shared.rs`. Not here:
+//! handles and codes of SISCI (`api/sisci`), interrupts, DMA, memory of other users.
+#![forbid(unsafe_code)]
+
+mod error;
+mod map;
+mod member;
+mod names;
+mod packets;
+mod pair;
+mod service;
+mod shared;
+mod words;
+
+pub use error::{NotMapped, OpenError};
+pub use map::Map;
+pub use member::{FabricConfig, FabricMember};
+pub use words::WordsError;

@@ -1,0 +1,115 @@
+//! A part of a segment, mapped.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use beeline_fabric::{Call, LocalSegment, Memory, Part, Refusal, RemoteSegment, Value};
+use beeline_mmio::{CopyError, MappedSegment, Pages, SegmentOptions, SharedMemory};
+
+use crate::error::NotMapped;
+use crate::shared::Shared;
+
+/// Maps begin at multiples of this, the largest page that kernels have for such memory; segments do, too.
+const ALIGN: u64 = 64 << 10;
+/// Pages of what is not larger are brought in when it is mapped, the others when they are touched.
+const PRESENT_BYTES: u64 = 64 << 10;
+
+/// A part of a segment that is mapped into this process, until it is dropped. Memory of a segment whose member has gone stays as long as
+/// it is mapped.
+#[derive(Debug)]
+pub struct Map {
+    /// Nothing once it is unmapped.
+    segment: Option<MappedSegment>,
+    /// Where in `segment` the part begins.
+    start: usize,
+    of: Of,
+    shared: Arc<Shared>,
+}
+
+/// What is mapped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Of {
+    Local(LocalSegment),
+    Remote(RemoteSegment),
+}
+
+impl Map {
+    pub(crate) fn new(shared: &Arc<Shared>, of: Of, part: Part) -> Result<Self, NotMapped> {
+        let call = match of {
+            Of::Local(local) => Call::MapLocal(local, part),
+            Of::Remote(remote) => Call::MapRemote(remote, part),
+        };
+        let (value, bank) = shared.call_to_map(call)?;
+        // From here on the segment counts a map, which is dropped with this.
+        let mut map = Map { segment: None, start: 0, of, shared: Arc::clone(shared) };
+        let (Value::MapLocal(memory, part) | Value::MapRemote(_, memory, part)) = value else {
+            return Err(Refusal::IllegalOperation.into());
+        };
+        let (Memory::Bank { offset }, Some(bank)) = (memory, bank) else {
+            return Err(Refusal::IllegalOperation.into());
+        };
+        (map.segment, map.start) = in_bank(&bank, offset, part).map(|(segment, start)| (Some(segment), start))?;
+        Ok(map)
+    }
+
+    /// Returns the bytes of the part.
+    pub fn bytes(&self) -> usize {
+        self.segment.as_ref().map_or(0, |segment| segment.bytes() - self.start)
+    }
+
+    /// The first byte. Valid until this is dropped, and not counted; what may be done with it is said at [`MappedSegment::as_ptr`].
+    pub fn as_ptr(&self) -> NonNull<u8> {
+        let start = self.mapped().as_ptr();
+        NonNull::new(start.as_ptr().wrapping_add(self.start)).expect("inside a mapping, which is not at 0")
+    }
+
+    /// Copies bytes into the part, as [`MappedSegment::copy_in`] does.
+    ///
+    /// # Errors
+    /// They reach outside.
+    pub fn copy_in(&self, offset_bytes: usize, bytes: &[u8]) -> Result<(), CopyError> {
+        self.mapped().copy_in(self.start.saturating_add(offset_bytes), bytes)
+    }
+
+    /// Copies bytes out of the part, as [`MappedSegment::copy_out`] does.
+    ///
+    /// # Errors
+    /// They reach outside.
+    pub fn copy_out(&self, offset_bytes: usize, bytes: &mut [u8]) -> Result<(), CopyError> {
+        self.mapped().copy_out(self.start.saturating_add(offset_bytes), bytes)
+    }
+
+    fn mapped(&self) -> &MappedSegment {
+        self.segment.as_ref().expect("nobody has a map that is not mapped")
+    }
+}
+
+impl Drop for Map {
+    fn drop(&mut self) {
+        // First: afterwards the segment may be removed.
+        self.segment = None;
+        let unmap = match self.of {
+            Of::Local(local) => Call::UnmapLocal(local),
+            Of::Remote(remote) => Call::UnmapRemote(remote),
+        };
+        if let Err(refusal) = self.shared.call(unmap) {
+            tracing::debug!(%refusal, "a map is dropped where there is no segment");
+        }
+    }
+}
+
+/// Maps a part of a segment that begins at an offset of a bank, and says where in the mapping it begins. What a peer says of its bank is
+/// checked against the memory that it has passed.
+fn in_bank(bank: &SharedMemory, offset: u64, part: Part) -> Result<(MappedSegment, usize), NotMapped> {
+    let first = offset.checked_add(part.offset).ok_or(Refusal::OutOfRange)?;
+    let start = first % ALIGN;
+    let bytes = usize::try_from(part.bytes).ok().and_then(|bytes| bytes.checked_add(start as usize));
+    let pages = if part.bytes <= PRESENT_BYTES { Pages::Present } else { Pages::Lazy };
+    let options = SegmentOptions {
+        offset_bytes: first - start,
+        bytes: Some(bytes.ok_or(Refusal::Nospc)?),
+        pages,
+        ..SegmentOptions::default()
+    };
+    Ok((MappedSegment::memory(bank.fd(), &options)?, start as usize))
+}

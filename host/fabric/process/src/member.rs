@@ -1,0 +1,138 @@
+//! The public API: a process joins, calls and leaves.
+
+use std::num::NonZeroU64;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use beeline_domain::{Domain, DomainConfig, Offer, OfferOptions};
+use beeline_fabric::{
+    AdapterNumber, BANK_BYTES, Call, Config, LocalSegment, Member, MemberNumber, NodeId, Part, Refusal,
+    RemoteSegment, Told, Value,
+};
+use beeline_mmio::{MemoryOptions, Region, SharedMemory, ThisProcess};
+
+use crate::error::{NotMapped, OpenError};
+use crate::map::{Map, Of};
+use crate::names::{Names, offer_name};
+use crate::packets::Hello;
+use crate::service::Welcoming;
+use crate::shared::{Shared, State};
+use crate::words::{BOARD, Published};
+
+/// Members that may use this one's segments at the same time.
+const MAX_CONSUMERS: usize = 512;
+
+/// Where a process becomes a member.
+#[derive(Clone, Debug)]
+pub struct FabricConfig {
+    /// The domain that all nodes of the fabric meet in.
+    pub domain: DomainConfig,
+    /// The node that the process is of.
+    pub node: NodeId,
+    /// The adapters of the node.
+    pub adapters: Vec<AdapterNumber>,
+    /// The nodes of the fabric.
+    pub nodes: Vec<NodeId>,
+}
+
+/// This process as a member of a fabric. It leaves when this is dropped: its names are taken out, and others lose their connections.
+///
+/// All threads may use it. It is this process's alone: in a child of fork every call is refused ([`Refusal::System`]), and dropping
+/// the child's copy does the parent no harm.
+#[derive(Debug)]
+pub struct FabricMember {
+    shared: Arc<Shared>,
+    /// Nothing once nobody is to come any more.
+    offer: Option<Offer>,
+}
+
+impl FabricMember {
+    /// Joins.
+    ///
+    /// # Errors
+    /// The domain cannot be opened, or is none with a folder; there is no memory, or a limit on the size of files (`ulimit -f`)
+    /// forbids it, which is sparse and takes what is used of it.
+    pub fn open(config: FabricConfig) -> Result<Self, OpenError> {
+        let FabricConfig { domain, node, adapters, nodes } = config;
+        let domain = Domain::open(&domain)?;
+        let number = random()?;
+        let member = MemberNumber(number.get());
+        let (board, board_view, board_memory) = Published::new("beeline-board", BOARD)?;
+        let bank = SharedMemory::create("beeline-bank", BANK_BYTES as usize, MemoryOptions::default());
+        let names = Names::join(domain.clone(), node, number)?;
+        let shared = Arc::new(Shared {
+            domain: domain.clone(),
+            own: Hello { node, member },
+            board: board_memory,
+            board_view,
+            bank: Arc::new(bank.map_err(OpenError::Bank)?),
+            bell: Region::private(64).flag(0),
+            names,
+            state: Mutex::new(State::new(Member::new(Config { node, adapters, nodes }, board))),
+            started: Instant::now(),
+            process: ThisProcess::get(),
+        });
+        let service = Box::new(Welcoming(Arc::downgrade(&shared)));
+        let options = OfferOptions { max_connections: MAX_CONSUMERS, ..OfferOptions::default() };
+        let offer = domain.offer_with(&offer_name(node, member), service, options)?;
+        Ok(FabricMember { shared, offer: Some(offer) })
+    }
+
+    /// The number by which others find this member.
+    pub fn number(&self) -> MemberNumber {
+        self.shared.own.member
+    }
+
+    /// Makes a call, and waits until it is done. To map parts of segments there are [`FabricMember::map_local`] and
+    /// [`FabricMember::map_remote`].
+    ///
+    /// # Errors
+    /// What is wrong, by the codes of SISCI.
+    pub fn call(&self, call: Call) -> Result<Value, Refusal> {
+        match call {
+            Call::MapLocal(..) | Call::UnmapLocal(_) | Call::MapRemote(..) | Call::UnmapRemote(_) => {
+                Err(Refusal::IllegalOperation)
+            }
+            call => self.shared.call(call),
+        }
+    }
+
+    /// The next event of a segment or connection with a callback, or of a connection that is made asynchronously. Attempts to connect
+    /// go on with it, too.
+    pub fn next_event(&self) -> Option<Told> {
+        self.shared.next_event()
+    }
+
+    /// Maps a part of a segment of this member, which is not removed as long as it is mapped.
+    ///
+    /// # Errors
+    /// The segment has no such part, or the kernel does not map it.
+    pub fn map_local(&self, local: LocalSegment, part: Part) -> Result<Map, NotMapped> {
+        Map::new(&self.shared, Of::Local(local), part)
+    }
+
+    /// Maps a part of a segment that is connected to, and is not disconnected from as long as it is mapped.
+    ///
+    /// # Errors
+    /// As [`FabricMember::map_local`]; there is no connection any more.
+    pub fn map_remote(&self, remote: RemoteSegment, part: Part) -> Result<Map, NotMapped> {
+        Map::new(&self.shared, Of::Remote(remote), part)
+    }
+}
+
+impl Drop for FabricMember {
+    fn drop(&mut self) {
+        // First, so that nobody comes who would not be told that this member leaves.
+        self.offer = None;
+        self.shared.leave();
+    }
+}
+
+fn random() -> Result<NonZeroU64, OpenError> {
+    loop {
+        let number = getrandom::u64().map_err(OpenError::Random)?;
+        if let Some(number) = NonZeroU64::new(number) {
+            return Ok(number);
+        }
+    }
+}

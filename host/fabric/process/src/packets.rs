@@ -1,0 +1,108 @@
+//! What two members say to each other when one wants to use the other's segments: one request and one answer.
+//!
+//! Little-endian, exact lengths. Neither is trusted: what a peer says is checked where it is used.
+
+use beeline_fabric::{MemberNumber, NodeId};
+
+/// Version of the answer, of boards and of claims.
+const VERSION: u16 = 1;
+const MAGIC: &[u8; 4] = b"BEEF";
+
+/// The request of a member that wants to use another one's segments. Its claims come with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hello {
+    /// The node of who asks.
+    pub(crate) node: NodeId,
+    /// Who asks.
+    pub(crate) member: MemberNumber,
+}
+
+/// The answer. The board and the bank come with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Welcome {
+    pub(crate) bank_bytes: u64,
+}
+
+/// Why a packet is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum PacketError {
+    #[error("{0} bytes are no packet of the fabric")]
+    Length(usize),
+    #[error("the packet does not begin as those of the fabric do")]
+    Magic,
+    #[error("the other member speaks version {0} of the fabric, this one version {VERSION}")]
+    Version(u16),
+}
+
+/// Takes the next bytes of a packet whose length is checked.
+fn take<const N: usize>(bytes: &mut &[u8]) -> [u8; N] {
+    let (first, rest) = bytes.split_first_chunk().expect("the length was checked");
+    *bytes = rest;
+    *first
+}
+
+fn check(packet: &[u8], length: usize) -> Result<&[u8], PacketError> {
+    let mut rest = packet;
+    if packet.len() != length {
+        return Err(PacketError::Length(packet.len()));
+    }
+    if take(&mut rest) != *MAGIC {
+        return Err(PacketError::Magic);
+    }
+    match u16::from_le_bytes(take(&mut rest)) {
+        VERSION => Ok(rest),
+        other => Err(PacketError::Version(other)),
+    }
+}
+
+impl Hello {
+    /// `magic:4 | version:2 | node:2 | member:8`
+    const BYTES: usize = 16;
+
+    pub(crate) fn to_bytes(self) -> Vec<u8> {
+        let (node, member) = (self.node.0.to_le_bytes(), self.member.0.to_le_bytes());
+        [MAGIC.as_slice(), &VERSION.to_le_bytes(), &node, &member].concat()
+    }
+
+    pub(crate) fn of(packet: &[u8]) -> Result<Self, PacketError> {
+        let mut rest = check(packet, Self::BYTES)?;
+        let node = NodeId(u16::from_le_bytes(take(&mut rest)));
+        Ok(Hello { node, member: MemberNumber(u64::from_le_bytes(take(&mut rest))) })
+    }
+}
+
+impl Welcome {
+    /// `magic:4 | version:2 | zero:2 | bank bytes:8`
+    const BYTES: usize = 16;
+
+    pub(crate) fn to_bytes(self) -> Vec<u8> {
+        [MAGIC.as_slice(), &VERSION.to_le_bytes(), &[0; 2], &self.bank_bytes.to_le_bytes()].concat()
+    }
+
+    pub(crate) fn of(packet: &[u8]) -> Result<Self, PacketError> {
+        let mut rest = check(packet, Self::BYTES)?;
+        let [_, _] = take(&mut rest);
+        Ok(Welcome { bank_bytes: u64::from_le_bytes(take(&mut rest)) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_come_back_and_others_are_none() {
+        let hello = Hello { node: NodeId(0x0804), member: MemberNumber(0xfedc_ba98_7654_3210) };
+        assert_eq!(Hello::of(&hello.to_bytes()), Ok(hello));
+        let welcome = Welcome { bank_bytes: 1 << 46 };
+        assert_eq!(Welcome::of(&welcome.to_bytes()), Ok(welcome));
+        for length in [0, 6, 15, 17] {
+            assert_eq!(Hello::of(&vec![0; length]), Err(PacketError::Length(length)));
+        }
+        let mut bytes = hello.to_bytes();
+        bytes[4] = 9;
+        assert_eq!(Hello::of(&bytes), Err(PacketError::Version(9)));
+        bytes[0] = b'b';
+        assert_eq!(Hello::of(&bytes), Err(PacketError::Magic));
+    }
+}

@@ -1,0 +1,52 @@
+//! How others reach this member: its answer to who wants to use its segments.
+
+use std::os::fd::OwnedFd;
+use std::sync::Weak;
+
+use beeline_domain::{Answer, Peer, Refusal, Reply, Service};
+
+use crate::packets::{Hello, Welcome};
+use crate::pair::Pair;
+use crate::shared::Shared;
+use crate::words::{CLAIMS, View};
+
+/// Takes in members that use this one's segments.
+///
+/// The domain's thread does nothing of it: it would wait for whoever has the member's lock. A worker maps the claims and takes the
+/// lock. The answer goes out after that, so whoever has it is a consumer that every removal from then on looks at.
+pub(crate) struct Welcoming(pub(crate) Weak<Shared>);
+
+impl Service for Welcoming {
+    fn connected(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+        let hello = match Hello::of(request) {
+            Ok(hello) => hello,
+            Err(error) => return Ok(Answer::refusal(Refusal::new(error.to_string()), fds)),
+        };
+        let (member, peer) = (Weak::clone(&self.0), peer.clone());
+        Ok(Answer::later(move |_| {
+            let shared = member.upgrade().ok_or_else(|| Refusal::new("the member leaves the fabric"))?;
+            welcome(&shared, &peer, hello, fds)
+        }))
+    }
+
+    fn requested(&mut self, _: &Peer, _: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+        Ok(Answer::refusal(Refusal::new("members of the fabric have nothing to ask once they are connected"), fds))
+    }
+
+    /// Nothing is to be done here: whoever looks next sees that the peer is not there.
+    fn departed(&mut self, _: &Peer) {}
+}
+
+fn welcome(shared: &Shared, peer: &Peer, hello: Hello, fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
+    let failed = |error: &dyn std::fmt::Display| Refusal::new(error.to_string());
+    let [claims] = <[OwnedFd; 1]>::try_from(fds)
+        .map_err(|fds| Refusal::new(format!("{} descriptors came with it, and not claims alone", fds.len())))?;
+    let claims = View::of(claims, CLAIMS).map_err(|error| failed(&error))?;
+    // Before the member is taken in, so that nothing fails afterwards.
+    let board = shared.board.fd().try_clone_to_owned().map_err(|error| failed(&error))?;
+    let bank = shared.bank.fd().try_clone_to_owned().map_err(|error| failed(&error))?;
+    let pair = Pair::of_consumer(peer, claims.clone(), &shared.bell);
+    shared.admit(hello.node, claims, pair);
+    let welcome = Welcome { bank_bytes: shared.bank.bytes() as u64 };
+    Ok(Reply { payload: welcome.to_bytes(), fds: vec![board, bank] })
+}

@@ -1,0 +1,297 @@
+//! The member of this process, and who carries out what it wants.
+//!
+//! One lock keeps its tables, and is held for them alone: never while something is carried out, mapped or dropped. Whoever makes a
+//! call carries out what the member wants for it, without the lock, and brings the answer back. The domain's thread never takes it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use beeline_domain::Domain;
+use beeline_fabric::{
+    Call, Done, Member, MemberNumber, Nanos, NodeId, PairId, Reached, Refusal, Ticket, Told, Value, Want,
+};
+use beeline_mmio::{Flag, ReadOnlyMemory, SharedMemory, ThisProcess};
+
+use crate::names::Names;
+use crate::packets::Hello;
+use crate::pair::{Pair, Reachable, reach};
+use crate::words::{CLAIMS, Coherent, Published, View, WordsError};
+
+/// The bit of the bell that says that somebody sleeps, or is about to.
+const ASLEEP: u32 = 1;
+/// The longest sleep. A peer that changes something and rings nobody costs who waits for it so long.
+const MAX_SLEEP: Duration = Duration::from_secs(1);
+
+/// What all threads of the process that use the fabric have in common.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) domain: Domain,
+    pub(crate) own: Hello,
+    /// What others map of this member.
+    pub(crate) board: ReadOnlyMemory,
+    pub(crate) board_view: View,
+    pub(crate) bank: Arc<SharedMemory>,
+    /// Whoever waits sleeps on it; rings and departures of peers wake all.
+    pub(crate) bell: Flag,
+    pub(crate) names: Names,
+    pub(crate) state: Mutex<State>,
+    pub(crate) started: Instant,
+    pub(crate) process: ThisProcess,
+}
+
+/// The tables.
+pub(crate) struct State {
+    member: Member<Coherent>,
+    pairs: BTreeMap<PairId, Pair>,
+    /// What came of calls whose threads have not taken it yet.
+    outcomes: BTreeMap<Ticket, Result<Value, Refusal>>,
+    events: VecDeque<Told>,
+}
+
+/// Memory of the bank, given back where it is dropped.
+struct Unused {
+    bank: Arc<SharedMemory>,
+    offset: u64,
+    bytes: u64,
+}
+
+impl Shared {
+    /// Makes a call, and waits until it is done.
+    pub(crate) fn call(&self, call: Call) -> Result<Value, Refusal> {
+        self.check_process()?;
+        match self.enter(|state, now| state.member.call(call, now))? {
+            Done::Now(value) => Ok(value),
+            Done::Wait(ticket) => self.wait(ticket),
+        }
+    }
+
+    /// Makes a call that gives something to be mapped, with the bank that it lies in.
+    pub(crate) fn call_to_map(&self, call: Call) -> Result<(Value, Option<Arc<SharedMemory>>), Refusal> {
+        self.check_process()?;
+        self.enter(|state, now| match state.member.call(call, now)? {
+            Done::Now(value @ Value::MapRemote(pair, ..)) => {
+                Ok((value, state.pairs.get(&pair).and_then(Pair::bank).cloned()))
+            }
+            Done::Now(value) => Ok((value, Some(Arc::clone(&self.bank)))),
+            Done::Wait(_) => Err(Refusal::IllegalOperation),
+        })
+    }
+
+    /// The next event of something that has a callback, or was connected to asynchronously.
+    pub(crate) fn next_event(&self) -> Option<Told> {
+        self.check_process().ok()?;
+        self.enter(|state, now| state.member.look(now));
+        self.lock().events.pop_front()
+    }
+
+    /// Takes in a member that uses this one's segments.
+    pub(crate) fn admit(&self, node: NodeId, claims: View, pair: Pair) {
+        self.enter(|state, _| state.admit(node, claims, pair));
+    }
+
+    /// Leaves the fabric: others lose their connections to this member.
+    pub(crate) fn leave(&self) {
+        if self.check_process().is_err() {
+            return;
+        }
+        self.enter(|state, _| state.member.leave());
+        self.names.leave();
+        let pairs = std::mem::take(&mut self.lock().pairs);
+        drop(pairs);
+    }
+
+    /// A child of fork has none of what the member publishes, and would use its parent's sockets.
+    fn check_process(&self) -> Result<(), Refusal> {
+        if self.process.is_this() { Ok(()) } else { Err(Refusal::System) }
+    }
+
+    fn now(&self) -> Nanos {
+        // Some five hundred years.
+        Nanos(self.started.elapsed().as_nanos() as u64)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something with the tables, and carries out everything that the member wants after it.
+    fn enter<T>(&self, act: impl FnOnce(&mut State, Nanos) -> T) -> T {
+        let mut state = self.lock();
+        let now = self.now();
+        let dead = state.take_dead(now);
+        let result = act(&mut state, now);
+        let mut has_news = state.sort_told();
+        let mut wants = state.wants();
+        drop(state);
+        if !dead.is_empty() {
+            self.domain.disposer().dispose(dead);
+        }
+        while !wants.is_empty() {
+            wants.into_iter().for_each(|want| self.carry_out(want));
+            let mut state = self.lock();
+            state.sort_told();
+            // Also if nobody is told anything: another thread's attempt may go on sooner than that thread knows.
+            has_news = true;
+            wants = state.wants();
+        }
+        if has_news {
+            self.wake_all();
+        }
+        result
+    }
+
+    /// Wakes every thread that waits; one that is about to sleep looks again.
+    fn wake_all(&self) {
+        if self.bell.load() != 0 && self.bell.swap(0) != 0 {
+            self.bell.wake(u32::MAX);
+        }
+    }
+
+    fn wait(&self, ticket: Ticket) -> Result<Value, Refusal> {
+        loop {
+            if let Some(outcome) = self.lock().outcomes.remove(&ticket) {
+                return outcome;
+            }
+            self.bell.set(ASLEEP);
+            // Pairs with what a peer passes between what it publishes and its ring (`Peer::watch_rings`).
+            fence(Ordering::SeqCst);
+            self.enter(|state, now| state.member.look(now));
+            let state = self.lock();
+            if !state.outcomes.contains_key(&ticket) {
+                let wake_at = state.member.wake_at();
+                drop(state);
+                let left = wake_at.map(|at| Duration::from_nanos(at.0.saturating_sub(self.now().0)));
+                self.bell.wait(ASLEEP, left.map_or(MAX_SLEEP, |left| left.min(MAX_SLEEP)));
+            }
+        }
+    }
+
+    fn carry_out(&self, want: Want) {
+        match want {
+            Want::Name(ask, op) => {
+                let answer = self.names.carry_out(op);
+                let now = self.now();
+                self.lock().member.answered(ask, answer, now);
+            }
+            Want::Reach { pair, node, member } => self.reach(pair, node, member),
+            Want::Ring(pair) => self.ring(pair),
+            Want::Punch { offset, bytes } => {
+                let bank = Arc::clone(&self.bank);
+                self.domain.disposer().dispose(Unused { bank, offset, bytes });
+            }
+            Want::Close(pair) => {
+                let closed = self.lock().pairs.remove(&pair);
+                self.domain.disposer().dispose(closed);
+            }
+        }
+    }
+
+    fn ring(&self, pair: PairId) {
+        let state = self.lock();
+        let Some(pair) = state.pairs.get(&pair) else { return };
+        match pair.peer().cloned() {
+            Some(peer) => {
+                drop(state);
+                peer.ring();
+            }
+            None => {
+                drop(state);
+                self.wake_all();
+            }
+        }
+    }
+
+    fn reach(&self, pair: PairId, node: NodeId, member: MemberNumber) {
+        let is_itself = (node, member) == (self.own.node, self.own.member);
+        let reachable = if is_itself {
+            self.reach_itself().map_err(Into::into)
+        } else {
+            reach(&self.domain, (node, member), self.own, &self.bell)
+        };
+        let mut state = self.lock();
+        let reached = match reachable {
+            Ok((made, reached)) => {
+                state.pairs.insert(pair, made);
+                reached
+            }
+            Err(error) => {
+                tracing::debug!(%error, node = node.0, "a member of the fabric is not reached");
+                Reached::NotResponding
+            }
+        };
+        state.member.reached(pair, reached, self.now());
+    }
+
+    /// This member as one that uses its own segments.
+    fn reach_itself(&self) -> Result<Reachable, WordsError> {
+        let (claims, view, _) = Published::new("beeline-claims", CLAIMS)?;
+        let consumer = Pair::with_itself(None, view.clone());
+        self.lock().admit(self.own.node, view, consumer);
+        let board = self.board_view.clone();
+        let provider = Pair::with_itself(Some(Arc::clone(&self.bank)), board.clone());
+        Ok((provider, Reached::Provider { board, claims }))
+    }
+}
+
+impl State {
+    pub(crate) fn new(member: Member<Coherent>) -> Self {
+        let (pairs, outcomes, events) = (BTreeMap::new(), BTreeMap::new(), VecDeque::new());
+        State { member, pairs, outcomes, events }
+    }
+
+    fn admit(&mut self, node: NodeId, claims: View, pair: Pair) {
+        let number = self.member.admit(node, claims);
+        self.pairs.insert(number, pair);
+    }
+
+    /// Pairs whose other side has gone since, of which the member is told.
+    fn take_dead(&mut self, now: Nanos) -> Vec<Pair> {
+        let dead: Vec<_> =
+            self.pairs.iter().filter(|(_, pair)| !pair.is_there()).map(|(number, _)| *number).collect();
+        let mut taken = Vec::new();
+        for number in dead {
+            taken.extend(self.pairs.remove(&number));
+            self.member.gone(number, now);
+        }
+        taken
+    }
+
+    /// What is to be carried out.
+    fn wants(&mut self) -> Vec<Want> {
+        std::iter::from_fn(|| self.member.next_want()).collect()
+    }
+
+    /// Puts what the program is told where its threads find it; whether there is anything.
+    fn sort_told(&mut self) -> bool {
+        let mut has_news = false;
+        while let Some(told) = self.member.next_event() {
+            has_news = true;
+            match told {
+                Told::Outcome(ticket, outcome) => {
+                    self.outcomes.insert(ticket, outcome);
+                }
+                event => self.events.push_back(event),
+            }
+        }
+        has_news
+    }
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("State").field("pairs", &self.pairs.len()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Unused {
+    fn drop(&mut self) {
+        let (Ok(offset), Ok(bytes)) = (usize::try_from(self.offset), usize::try_from(self.bytes)) else {
+            return;
+        };
+        if let Err(error) = self.bank.give_back(offset, bytes) {
+            tracing::warn!(%error, self.bytes, "memory of a segment that was removed is not given back");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Members in processes of their own: this very test program, started again, which makes the calls that a test tells it in lines.
+//!
+//! A test file has one test named `role`, which does nothing unless it was started by [`Process::start`]. A line is answered by one
+//! line: what came of the call. Processes end when their input ends, so none outlives its test; a watchdog ends the program if an answer
+//! does not come.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+pub mod script;
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use beeline_domain::DomainConfig;
+use beeline_fabric::{AdapterNumber, NodeId};
+use beeline_fabric_process::FabricConfig;
+use rustix::process::{Pid, Signal};
+
+/// How long a test may take before it is taken for hung; far more than any needs.
+const WATCHDOG: Duration = Duration::from_secs(120);
+const NODE: &str = "BEELINE_TEST_NODE";
+const ROOT: &str = "BEELINE_TEST_ROOT";
+
+/// The folder of a fabric, with a watchdog that ends the test when it hangs.
+pub struct Fabric {
+    dir: tempfile::TempDir,
+    _watchdog: Sender<()>,
+}
+
+impl Fabric {
+    pub fn new() -> Self {
+        let (alive, ended) = channel::<()>();
+        let test = std::thread::current().name().unwrap_or("?").to_owned();
+        std::thread::spawn(move || {
+            if ended.recv_timeout(WATCHDOG) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("watchdog: test `{test}` hangs");
+                std::process::abort();
+            }
+        });
+        Fabric { dir: tempfile::tempdir().unwrap(), _watchdog: alive }
+    }
+
+    /// A process that has joined as a member of a node.
+    pub fn member(&self, node: u16) -> Process {
+        let mut process = Process::start(self.dir.path(), node);
+        assert_eq!(process.hear(), "joined");
+        process
+    }
+
+    pub fn config(&self, node: u16) -> FabricConfig {
+        config(self.dir.path(), node)
+    }
+}
+
+fn config(root: &Path, node: u16) -> FabricConfig {
+    FabricConfig {
+        domain: DomainConfig { root: Some(root.to_owned()), name: "fabric".to_owned() },
+        node: NodeId(node),
+        adapters: vec![AdapterNumber::new(0).unwrap(), AdapterNumber::new(1).unwrap()],
+        nodes: [4, 8, 12].map(NodeId).to_vec(),
+    }
+}
+
+/// A member in a process of its own.
+pub struct Process {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Process {
+    fn start(root: &Path, node: u16) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "role", "--nocapture", "--test-threads=1"])
+            .env(NODE, node.to_string())
+            .env(ROOT, root)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Process { child, input, output }
+    }
+
+    /// Has it make a call, and says what came of it.
+    pub fn call(&mut self, line: &str) -> String {
+        self.begin(line);
+        self.hear()
+    }
+
+    /// Has it make a call that must give this.
+    #[track_caller]
+    pub fn expect(&mut self, line: &str, outcome: &str) {
+        assert_eq!(self.call(line), outcome, "`{line}` of process {}", self.child.id());
+    }
+
+    /// Has it make a call over and over until it gives this.
+    #[track_caller]
+    pub fn until(&mut self, line: &str, outcome: &str) {
+        let started = Instant::now();
+        loop {
+            let now = self.call(line);
+            if now == outcome {
+                return;
+            }
+            assert!(started.elapsed() < WATCHDOG / 4, "`{line}` still gives {now}, and not {outcome}");
+        }
+    }
+
+    /// Has it begin a call.
+    pub fn begin(&mut self, line: &str) {
+        writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    /// What came of a call.
+    pub fn hear(&mut self) -> String {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            assert_ne!(self.output.read_line(&mut line).unwrap(), 0, "the process ended without a word");
+            // The test runner of the process prints lines of its own.
+            if let Some((_, said)) = line.trim_end().split_once('@') {
+                return said.to_owned();
+            }
+        }
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(self.child.id().cast_signed()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Lets it leave the fabric and end.
+    pub fn finish(mut self) {
+        self.input = None;
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.input = None;
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Plays the member of a test that has started this process; returns at once in the test itself.
+pub fn play() {
+    let Ok(node) = std::env::var(NODE) else { return };
+    let root = std::env::var_os(ROOT).unwrap();
+    script::run(config(Path::new(&root), node.parse().unwrap()));
+}
+
+/// Says something to the test.
+pub fn say(what: &str) {
+    println!("@{what}");
+    std::io::stdout().flush().unwrap();
+}

@@ -1,0 +1,184 @@
+//! Calls in lines. Segments have the names that a test gives them.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use beeline_fabric::{
+    AdapterNumber, Call, LocalSegment, NodeId, Part, Refusal, RemoteSegment, SegmentId, SequenceStart, Told,
+    Value,
+};
+use beeline_fabric_process::{FabricConfig, FabricMember, Map, NotMapped};
+
+use super::say;
+
+/// A member and what it has, by name.
+struct Player {
+    // Before the member, which they are of.
+    maps: HashMap<String, Map>,
+    locals: HashMap<String, LocalSegment>,
+    remotes: HashMap<String, RemoteSegment>,
+    sequences: HashMap<String, SequenceStart>,
+    member: FabricMember,
+}
+
+pub fn run(config: FabricConfig) {
+    let member = FabricMember::open(config).unwrap();
+    let (maps, locals) = (HashMap::new(), HashMap::new());
+    let (remotes, sequences) = (HashMap::new(), HashMap::new());
+    let mut player = Player { maps, locals, remotes, sequences, member };
+    say("joined");
+    for line in std::io::stdin().lines() {
+        let line = line.unwrap();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        say(&player.play(&words));
+    }
+}
+
+fn adapter() -> AdapterNumber {
+    AdapterNumber::new(0).unwrap()
+}
+
+fn number<T: std::str::FromStr>(word: &str) -> T
+where
+    T::Err: std::fmt::Debug,
+{
+    word.parse().unwrap()
+}
+
+/// Microseconds, or `forever`.
+fn timeout(word: &str) -> Option<u64> {
+    (word != "forever").then(|| number::<u64>(word) * 1000)
+}
+
+/// What a call gives, in a word or two.
+fn said(outcome: Result<Value, Refusal>) -> String {
+    match outcome {
+        Ok(Value::Nothing) => "ok".to_owned(),
+        Ok(Value::Local(_, id)) => format!("ok {}", id.0),
+        Ok(Value::Remote(_, bytes)) => format!("ok {bytes}"),
+        Ok(Value::LocalEvent(event)) => format!("{event:?}"),
+        Ok(Value::RemoteEvent(event)) => format!("{event:?}"),
+        Ok(Value::Checked(status)) | Ok(Value::Started(status, _)) => format!("{status:?}"),
+        Ok(other) => format!("{other:?}"),
+        Err(refusal) => format!("{refusal:?}"),
+    }
+}
+
+impl Player {
+    fn play(&mut self, words: &[&str]) -> String {
+        match *words {
+            ["create", name, id, bytes] => self.create(name, number(id), false, number(bytes)),
+            ["create-auto", name, id, bytes] => self.create(name, number(id), true, number(bytes)),
+            ["connect", name, node, id, wait] => self.connect(name, number(node), number(id), timeout(wait)),
+            ["prepare", name] => self.call(Call::Prepare(self.locals[name], adapter())),
+            ["available", name] => self.call(Call::SetAvailable(self.locals[name], adapter())),
+            ["unavailable", name] => self.set_unavailable(name, false),
+            ["unavailable-force", name] => self.set_unavailable(name, true),
+            ["remove", name] => self.remove(name, false),
+            ["remove-force", name] => self.remove(name, true),
+            ["disconnect", name] => self.call(Call::Disconnect(self.remotes[name])),
+            ["link", "up"] => self.call(Call::SetLink(adapter(), true)),
+            ["link", "down"] => self.call(Call::SetLink(adapter(), false)),
+            ["start", name] => self.start(name),
+            ["check", name] => self.call(Call::CheckSequence(self.remotes[name], self.sequences[name])),
+            ["wait-local", name, wait] => {
+                self.call(Call::WaitLocal { local: self.locals[name], timeout_nanos: timeout(wait) })
+            }
+            ["wait-remote", name, wait] => {
+                self.call(Call::WaitRemote { remote: self.remotes[name], timeout_nanos: timeout(wait) })
+            }
+            ["map-local", name, offset, bytes] => {
+                let map = self.member.map_local(self.locals[name], part(offset, bytes));
+                self.mapped(name, map)
+            }
+            ["map-remote", name, offset, bytes] => {
+                let map = self.member.map_remote(self.remotes[name], part(offset, bytes));
+                self.mapped(name, map)
+            }
+            ["unmap", name] => self.maps.remove(name).map_or("nothing", |_| "ok").to_owned(),
+            ["store", name, offset, text] => {
+                self.maps[name].copy_in(number(offset), text.as_bytes()).unwrap();
+                "ok".to_owned()
+            }
+            ["load", name, offset, bytes] => self.load(name, number(offset), number(bytes)),
+            ["event"] => self.event(),
+            _ => panic!("{words:?} is no call"),
+        }
+    }
+
+    fn call(&self, call: Call) -> String {
+        said(self.member.call(call))
+    }
+
+    fn create(&mut self, name: &str, id: u32, is_auto: bool, bytes: u64) -> String {
+        let (is_private, is_empty, has_callback) = (false, false, false);
+        let id = SegmentId(id);
+        let outcome =
+            self.member.call(Call::CreateSegment { id, is_auto, bytes, is_private, is_empty, has_callback });
+        if let Ok(Value::Local(local, _)) = outcome {
+            self.locals.insert(name.to_owned(), local);
+        }
+        said(outcome)
+    }
+
+    fn connect(&mut self, name: &str, node: u16, id: u32, timeout_nanos: Option<u64>) -> String {
+        let (is_asynchronous, has_callback) = (false, false);
+        let (node, id, adapter) = (NodeId(node), SegmentId(id), adapter());
+        let outcome =
+            self.member.call(Call::Connect { node, id, adapter, timeout_nanos, is_asynchronous, has_callback });
+        if let Ok(Value::Remote(remote, _)) = outcome {
+            self.remotes.insert(name.to_owned(), remote);
+        }
+        said(outcome)
+    }
+
+    fn set_unavailable(&self, name: &str, is_forced: bool) -> String {
+        self.call(Call::SetUnavailable { local: self.locals[name], adapter: adapter(), is_forced })
+    }
+
+    fn remove(&self, name: &str, is_forced: bool) -> String {
+        self.call(Call::RemoveSegment { local: self.locals[name], is_forced })
+    }
+
+    fn start(&mut self, name: &str) -> String {
+        let outcome = self.member.call(Call::StartSequence(self.remotes[name]));
+        if let Ok(Value::Started(_, Some(start))) = outcome {
+            self.sequences.insert(name.to_owned(), start);
+        }
+        said(outcome)
+    }
+
+    fn mapped(&mut self, name: &str, map: Result<Map, NotMapped>) -> String {
+        match map {
+            Ok(map) => {
+                let bytes = map.bytes();
+                self.maps.insert(name.to_owned(), map);
+                format!("ok {bytes}")
+            }
+            Err(NotMapped::Refused(refusal)) => format!("{refusal:?}"),
+            Err(NotMapped::Memory(error)) => error.to_string(),
+        }
+    }
+
+    fn load(&self, name: &str, offset: usize, bytes: usize) -> String {
+        let mut into = vec![0; bytes];
+        self.maps[name].copy_out(offset, &mut into).unwrap();
+        into.iter().map(|byte| if *byte == 0 { '.' } else { char::from(*byte) }).collect()
+    }
+
+    /// The next event of something with a callback, which the test's watchdog waits for.
+    fn event(&self) -> String {
+        loop {
+            match self.member.next_event() {
+                Some(Told::OfLocal(_, event)) => return format!("{event:?}"),
+                Some(Told::OfRemote(_, event)) => return format!("{event:?}"),
+                Some(Told::Outcome(..)) => panic!("calls take their outcomes"),
+                None => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+}
+
+fn part(offset: &str, bytes: &str) -> Part {
+    Part { offset: number(offset), bytes: number(bytes) }
+}

@@ -1,0 +1,175 @@
+//! Many segments, many members, and calls that are made over and over while others do the opposite.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
+
+mod support;
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use beeline_fabric::{
+    AdapterNumber, Call, LocalSegment, NodeId, Part, Refusal, RemoteSegment, SegmentId, SequenceStatus, Value,
+};
+use beeline_fabric_process::FabricMember;
+use support::Fabric;
+
+fn adapter() -> AdapterNumber {
+    AdapterNumber::new(0).unwrap()
+}
+
+/// Makes a segment that others may connect to.
+fn available(member: &FabricMember, id: u32, bytes: u64) -> LocalSegment {
+    let (is_auto, is_private, is_empty, has_callback) = (false, false, false, false);
+    let id = SegmentId(id);
+    let create = Call::CreateSegment { id, is_auto, bytes, is_private, is_empty, has_callback };
+    let Value::Local(local, _) = member.call(create).unwrap() else { panic!("no segment was made") };
+    member.call(Call::Prepare(local, adapter())).unwrap();
+    member.call(Call::SetAvailable(local, adapter())).unwrap();
+    local
+}
+
+/// Connects at once or not at all.
+fn connect(member: &FabricMember, id: u32) -> Result<RemoteSegment, Refusal> {
+    let (is_asynchronous, has_callback) = (false, false);
+    let (node, id, timeout_nanos) = (NodeId(4), SegmentId(id), Some(0));
+    let connect =
+        Call::Connect { node, id, adapter: adapter(), timeout_nanos, is_asynchronous, has_callback };
+    match member.call(connect)? {
+        Value::Remote(remote, _) => Ok(remote),
+        other => panic!("{other:?} is no connection"),
+    }
+}
+
+/// Removes a segment as soon as nobody is connected to it. Where others connect over and over that is never, so nobody may after a while.
+fn remove(member: &FabricMember, local: LocalSegment) {
+    for attempt in 0.. {
+        if attempt == 20 {
+            let adapter = adapter();
+            member.call(Call::SetUnavailable { local, adapter, is_forced: false }).unwrap();
+        }
+        match member.call(Call::RemoveSegment { local, is_forced: false }) {
+            Ok(_) => return,
+            Err(Refusal::Busy) => std::thread::yield_now(),
+            Err(other) => panic!("{other}"),
+        }
+    }
+}
+
+/// Lets the others run for another time in each round: removals meet every step of who connects.
+fn linger(round: u32) {
+    let (started, micros) = (Instant::now(), round * 37 % 400);
+    while started.elapsed() < Duration::from_micros(u64::from(micros)) {
+        std::hint::spin_loop();
+    }
+}
+
+/// Whether it was connected to a segment: then nobody takes the segment away before it disconnects.
+fn use_once(member: &FabricMember, id: u32) -> bool {
+    let remote = match connect(member, id) {
+        Ok(remote) => remote,
+        Err(Refusal::NoSuchSegment | Refusal::ConnectionRefused) => return false,
+        Err(other) => panic!("{other}"),
+    };
+    let Ok(Value::Started(status, start)) = member.call(Call::StartSequence(remote)) else {
+        panic!("it is connected")
+    };
+    assert_eq!(status, SequenceStatus::Ok, "it was taken away at once");
+    let map = member.map_remote(remote, Part { offset: 0, bytes: 8 }).unwrap();
+    map.copy_in(0, b"12345678").unwrap();
+    std::thread::yield_now();
+    let mut bytes = [0; 8];
+    map.copy_out(0, &mut bytes).unwrap();
+    assert_eq!(&bytes, b"12345678");
+    let checked = member.call(Call::CheckSequence(remote, start.unwrap()));
+    assert_eq!(checked, Ok(Value::Checked(SequenceStatus::Ok)), "it was taken away");
+    drop(map);
+    member.call(Call::Disconnect(remote)).unwrap();
+    true
+}
+
+#[test]
+fn segment_is_never_taken_from_who_has_connected_however_often_it_is_made_and_removed() {
+    const ROUNDS: u32 = 300;
+    let fabric = Fabric::new();
+    let owner = FabricMember::open(fabric.config(4)).unwrap();
+    let (is_over, uses) = (AtomicBool::new(false), AtomicU32::new(0));
+    std::thread::scope(|scope| {
+        for node in [8, 8, 12] {
+            let member = FabricMember::open(fabric.config(node)).unwrap();
+            scope.spawn({
+                let (is_over, uses) = (&is_over, &uses);
+                move || {
+                    while !is_over.load(Ordering::Relaxed) {
+                        uses.fetch_add(u32::from(use_once(&member, 7)), Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+        let mut round = 0;
+        while round < ROUNDS || uses.load(Ordering::Relaxed) < ROUNDS {
+            let local = available(&owner, 7, 4096);
+            linger(round);
+            remove(&owner, local);
+            round += 1;
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn removal_sees_connections_of_members_that_nobody_knew_when_it_began() {
+    const ROUNDS: usize = 60;
+    let fabric = Fabric::new();
+    let owner = FabricMember::open(fabric.config(4)).unwrap();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let newcomers = scope.spawn(|| {
+            let uses = (0..ROUNDS).filter(|_| {
+                let member = FabricMember::open(fabric.config(8)).unwrap();
+                (0..20).any(|_| use_once(&member, 7))
+            });
+            let uses = uses.count();
+            is_over.store(true, Ordering::Relaxed);
+            uses
+        });
+        let rounds = (0..).take_while(|_| !is_over.load(Ordering::Relaxed));
+        for round in rounds {
+            let local = available(&owner, 7, 4096);
+            linger(round);
+            remove(&owner, local);
+        }
+        assert!(newcomers.join().unwrap() > 0, "nobody was ever connected");
+    });
+}
+
+#[test]
+fn thousand_segments_are_used_and_removed() {
+    const SEGMENTS: u32 = 1000;
+    let fabric = Fabric::new();
+    let [owner, user] = [4, 8].map(|node| FabricMember::open(fabric.config(node)).unwrap());
+    let bytes = |id: u32| u64::from(id) * 100 + 8;
+    let locals: Vec<_> = (0..SEGMENTS).map(|id| available(&owner, id, bytes(id))).collect();
+    let remotes: Vec<_> = (0..SEGMENTS).map(|id| connect(&user, id).unwrap()).collect();
+    let last = |id| Part { offset: bytes(id) - 8, bytes: 8 };
+    for (id, remote) in (0..).zip(&remotes) {
+        let map = user.map_remote(*remote, last(id)).unwrap();
+        map.copy_in(0, &u64::from(id).to_le_bytes()).unwrap();
+    }
+    for (id, local) in (0..).zip(&locals) {
+        let map = owner.map_local(*local, Part { offset: 0, bytes: bytes(id) }).unwrap();
+        let mut value = [0; 8];
+        map.copy_out(map.bytes() - 8, &mut value).unwrap();
+        assert_eq!(u64::from_le_bytes(value), u64::from(id));
+    }
+    for (id, (local, remote)) in (0u32..).zip(locals.into_iter().zip(remotes)) {
+        let removed = owner.call(Call::RemoveSegment { local, is_forced: id % 2 == 0 });
+        if id % 2 == 0 {
+            assert_eq!(removed, Ok(Value::Nothing));
+            user.call(Call::Disconnect(remote)).unwrap();
+        } else {
+            assert_eq!(removed, Err(Refusal::Busy));
+            user.call(Call::Disconnect(remote)).unwrap();
+            assert_eq!(owner.call(Call::RemoveSegment { local, is_forced: false }), Ok(Value::Nothing));
+        }
+        assert_eq!(connect(&user, id), Err(Refusal::NoSuchSegment));
+    }
+}

@@ -48,7 +48,8 @@ impl Map {
         let (Memory::Bank { offset }, Some(bank)) = (memory, bank) else {
             return Err(Refusal::IllegalOperation.into());
         };
-        (map.segment, map.start) = in_bank(&bank, offset, part).map(|(segment, start)| (Some(segment), start))?;
+        (map.segment, map.start) =
+            in_bank(&bank, offset, part).map(|(segment, start)| (Some(segment), start))?;
         Ok(map)
     }
 

@@ -30,7 +30,10 @@ impl Service for Welcoming {
     }
 
     fn requested(&mut self, _: &Peer, _: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
-        Ok(Answer::refusal(Refusal::new("members of the fabric have nothing to ask once they are connected"), fds))
+        Ok(Answer::refusal(
+            Refusal::new("members of the fabric have nothing to ask once they are connected"),
+            fds,
+        ))
     }
 
     /// Nothing is to be done here: whoever looks next sees that the peer is not there.
@@ -39,8 +42,9 @@ impl Service for Welcoming {
 
 fn welcome(shared: &Shared, peer: &Peer, hello: Hello, fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
     let failed = |error: &dyn std::fmt::Display| Refusal::new(error.to_string());
-    let [claims] = <[OwnedFd; 1]>::try_from(fds)
-        .map_err(|fds| Refusal::new(format!("{} descriptors came with it, and not claims alone", fds.len())))?;
+    let [claims] = <[OwnedFd; 1]>::try_from(fds).map_err(|fds| {
+        Refusal::new(format!("{} descriptors came with it, and not claims alone", fds.len()))
+    })?;
     let claims = View::of(claims, CLAIMS).map_err(|error| failed(&error))?;
     // Before the member is taken in, so that nothing fails afterwards.
     let board = shared.board.fd().try_clone_to_owned().map_err(|error| failed(&error))?;

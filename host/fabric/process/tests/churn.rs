@@ -6,53 +6,10 @@ mod support;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use beeline_fabric::{
-    AdapterNumber, Call, LocalSegment, NodeId, Part, Refusal, RemoteSegment, SegmentId, SequenceStatus, Value,
-};
+use beeline_fabric::{Call, Part, Refusal, SequenceStatus, Value};
 use beeline_fabric_process::FabricMember;
 use support::Fabric;
-
-fn adapter() -> AdapterNumber {
-    AdapterNumber::new(0).unwrap()
-}
-
-/// Makes a segment that others may connect to.
-fn available(member: &FabricMember, id: u32, bytes: u64) -> LocalSegment {
-    let (is_auto, is_private, is_empty, has_callback) = (false, false, false, false);
-    let id = SegmentId(id);
-    let create = Call::CreateSegment { id, is_auto, bytes, is_private, is_empty, has_callback };
-    let Value::Local(local, _) = member.call(create).unwrap() else { panic!("no segment was made") };
-    member.call(Call::Prepare(local, adapter())).unwrap();
-    member.call(Call::SetAvailable(local, adapter())).unwrap();
-    local
-}
-
-/// Connects at once or not at all.
-fn connect(member: &FabricMember, id: u32) -> Result<RemoteSegment, Refusal> {
-    let (is_asynchronous, has_callback) = (false, false);
-    let (node, id, timeout_nanos) = (NodeId(4), SegmentId(id), Some(0));
-    let connect =
-        Call::Connect { node, id, adapter: adapter(), timeout_nanos, is_asynchronous, has_callback };
-    match member.call(connect)? {
-        Value::Remote(remote, _) => Ok(remote),
-        other => panic!("{other:?} is no connection"),
-    }
-}
-
-/// Removes a segment as soon as nobody is connected to it. Where others connect over and over that is never, so nobody may after a while.
-fn remove(member: &FabricMember, local: LocalSegment) {
-    for attempt in 0.. {
-        if attempt == 20 {
-            let adapter = adapter();
-            member.call(Call::SetUnavailable { local, adapter, is_forced: false }).unwrap();
-        }
-        match member.call(Call::RemoveSegment { local, is_forced: false }) {
-            Ok(_) => return,
-            Err(Refusal::Busy) => std::thread::yield_now(),
-            Err(other) => panic!("{other}"),
-        }
-    }
-}
+use support::segments::{available, connect, remove};
 
 /// Lets the others run for another time in each round: removals meet every step of who connects.
 fn linger(round: u32) {
@@ -64,7 +21,7 @@ fn linger(round: u32) {
 
 /// Whether it was connected to a segment: then nobody takes the segment away before it disconnects.
 fn use_once(member: &FabricMember, id: u32) -> bool {
-    let remote = match connect(member, id) {
+    let remote = match connect(member, 4, id) {
         Ok(remote) => remote,
         Err(Refusal::NoSuchSegment | Refusal::ConnectionRefused) => return false,
         Err(other) => panic!("{other}"),
@@ -122,7 +79,7 @@ fn removal_sees_the_connection_of_a_member_that_has_just_come() {
     let local = available(&owner, 7, 4096);
     for _ in 0..50 {
         let newcomer = FabricMember::open(fabric.config(8)).unwrap();
-        let remote = connect(&newcomer, 7).unwrap();
+        let remote = connect(&newcomer, 4, 7).unwrap();
         let remove = || owner.call(Call::RemoveSegment { local, is_forced: false });
         assert_eq!(remove(), Err(Refusal::Busy));
         newcomer.call(Call::Disconnect(remote)).unwrap();
@@ -137,7 +94,7 @@ fn thousand_segments_are_used_and_removed() {
     let [owner, user] = [4, 8].map(|node| FabricMember::open(fabric.config(node)).unwrap());
     let bytes = |id: u32| u64::from(id) * 100 + 8;
     let locals: Vec<_> = (0..SEGMENTS).map(|id| available(&owner, id, bytes(id))).collect();
-    let remotes: Vec<_> = (0..SEGMENTS).map(|id| connect(&user, id).unwrap()).collect();
+    let remotes: Vec<_> = (0..SEGMENTS).map(|id| connect(&user, 4, id).unwrap()).collect();
     let last = |id| Part { offset: bytes(id) - 8, bytes: 8 };
     for (id, remote) in (0..).zip(&remotes) {
         let map = user.map_remote(*remote, last(id)).unwrap();
@@ -159,6 +116,6 @@ fn thousand_segments_are_used_and_removed() {
             user.call(Call::Disconnect(remote)).unwrap();
             assert_eq!(owner.call(Call::RemoveSegment { local, is_forced: false }), Ok(Value::Nothing));
         }
-        assert_eq!(connect(&user, id), Err(Refusal::NoSuchSegment));
+        assert_eq!(connect(&user, 4, id), Err(Refusal::NoSuchSegment));
     }
 }

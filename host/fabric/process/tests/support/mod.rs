@@ -6,6 +6,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 pub mod script;
+pub mod segments;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -13,7 +14,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use beeline_domain::DomainConfig;
+use beeline_domain::{Domain, DomainConfig};
 use beeline_fabric::{AdapterNumber, NodeId};
 use beeline_fabric_process::FabricConfig;
 use rustix::process::{Pid, Signal};
@@ -47,6 +48,10 @@ impl Fabric {
         let mut process = Process::start(self.dir.path(), node);
         assert_eq!(process.hear(), "joined");
         process
+    }
+
+    pub fn domain(&self) -> Domain {
+        Domain::open(&self.config(4).domain).unwrap()
     }
 
     pub fn config(&self, node: u16) -> FabricConfig {
@@ -150,6 +155,13 @@ impl Drop for Process {
         self.input = None;
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Waits for something that no descriptor tells; the test's watchdog bounds it.
+pub fn wait_until(mut happened: impl FnMut() -> bool) {
+    while !happened() {
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

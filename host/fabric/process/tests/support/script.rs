@@ -102,6 +102,7 @@ impl Player {
             }
             ["load", name, offset, bytes] => self.load(name, number(offset), number(bytes)),
             ["event"] => self.event(),
+            ["churn", id] => self.churn(number(id)),
             _ => panic!("{words:?} is no call"),
         }
     }
@@ -124,8 +125,14 @@ impl Player {
     fn connect(&mut self, name: &str, node: u16, id: u32, timeout_nanos: Option<u64>) -> String {
         let (is_asynchronous, has_callback) = (false, false);
         let (node, id, adapter) = (NodeId(node), SegmentId(id), adapter());
-        let outcome =
-            self.member.call(Call::Connect { node, id, adapter, timeout_nanos, is_asynchronous, has_callback });
+        let outcome = self.member.call(Call::Connect {
+            node,
+            id,
+            adapter,
+            timeout_nanos,
+            is_asynchronous,
+            has_callback,
+        });
         if let Ok(Value::Remote(remote, _)) = outcome {
             self.remotes.insert(name.to_owned(), remote);
         }
@@ -164,6 +171,26 @@ impl Player {
         let mut into = vec![0; bytes];
         self.maps[name].copy_out(offset, &mut into).unwrap();
         into.iter().map(|byte| if *byte == 0 { '.' } else { char::from(*byte) }).collect()
+    }
+
+    /// Makes, uses and removes segments, its own and that of number `id` of node 4, until it is killed.
+    fn churn(&mut self, id: u32) -> String {
+        loop {
+            let own = self.create("own", 100, true, 50_000);
+            assert!(own.starts_with("ok"), "{own}");
+            for line in
+                ["prepare own", "available own", "map-local own 0 50000", "unmap own", "unavailable own"]
+            {
+                let outcome = self.play(&line.split(' ').collect::<Vec<_>>());
+                assert!(outcome.starts_with("ok"), "{line}: {outcome}");
+            }
+            let connected = self.connect("s", 4, id, Some(0));
+            assert!(connected.starts_with("ok"), "{connected}");
+            for line in ["map-remote s 0 8", "store s 0 stored", "unmap s", "disconnect s", "remove own"] {
+                let outcome = self.play(&line.split(' ').collect::<Vec<_>>());
+                assert!(outcome.starts_with("ok"), "{line}: {outcome}");
+            }
+        }
     }
 
     /// The next event of something with a callback, which the test's watchdog waits for.

@@ -60,12 +60,14 @@ impl FabricMember {
         let (board, board_view, board_memory) = Published::new("beeline-board", BOARD)?;
         let bank = SharedMemory::create("beeline-bank", BANK_BYTES as usize, MemoryOptions::default());
         let names = Names::join(domain.clone(), node, number)?;
-        let shared = Arc::new(Shared {
+        let bank = Arc::new(bank.map_err(OpenError::Bank)?);
+        let shared = Arc::new_cyclic(|itself| Shared {
+            itself: itself.clone(),
             domain: domain.clone(),
             own: Hello { node, member },
             board: board_memory,
             board_view,
-            bank: Arc::new(bank.map_err(OpenError::Bank)?),
+            bank,
             bell: Region::private(64).flag(0),
             names,
             state: Mutex::new(State::new(Member::new(Config { node, adapters, nodes }, board))),

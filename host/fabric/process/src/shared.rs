@@ -2,17 +2,18 @@
 //!
 //! One lock keeps its tables, and is held for them alone: never while something is carried out, mapped or dropped. Whoever makes a
 //! call carries out what the member wants for it, without the lock, and brings the answer back. The domain's thread never takes it.
+//! What another process may delay, the first contact with a member, has a thread of its own.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use beeline_domain::Domain;
 use beeline_fabric::{
     Call, Done, Member, MemberNumber, Nanos, NodeId, PairId, Reached, Refusal, Ticket, Told, Value, Want,
 };
-use beeline_mmio::{Flag, ReadOnlyMemory, SharedMemory, ThisProcess};
+use beeline_mmio::{Flag, ReadOnlyMemory, SharedMemory, ThisProcess, thread};
 
 use crate::names::Names;
 use crate::packets::Hello;
@@ -27,6 +28,8 @@ const MAX_SLEEP: Duration = Duration::from_secs(1);
 /// What all threads of the process that use the fabric have in common.
 #[derive(Debug)]
 pub(crate) struct Shared {
+    /// For threads that outlive a call.
+    pub(crate) itself: Weak<Shared>,
     pub(crate) domain: Domain,
     pub(crate) own: Hello,
     /// What others map of this member.
@@ -116,30 +119,38 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with the tables, and carries out everything that the member wants after it.
+    /// Does something with the tables, and carries out everything that the member wants after it. What one call wants, and what follows
+    /// from that, is carried out by its thread and delays no other one.
     fn enter<T>(&self, act: impl FnOnce(&mut State, Nanos) -> T) -> T {
+        let (result, wants) = self.alter(act);
+        self.carry_out_all(wants);
+        result
+    }
+
+    /// Does something with the tables; gives what the member wants after it, too.
+    fn alter<T>(&self, act: impl FnOnce(&mut State, Nanos) -> T) -> (T, Vec<Want>) {
         let mut state = self.lock();
         let now = self.now();
         let dead = state.take_dead(now);
         let result = act(&mut state, now);
-        let mut has_news = state.sort_told();
-        let mut wants = state.wants();
+        let has_news = state.sort_told();
+        let wants: Vec<_> = std::iter::from_fn(|| state.member.next_want()).collect();
         drop(state);
         if !dead.is_empty() {
             self.domain.disposer().dispose(dead);
         }
-        while !wants.is_empty() {
-            wants.into_iter().for_each(|want| self.carry_out(want));
-            let mut state = self.lock();
-            state.sort_told();
-            // Also if nobody is told anything: another thread's attempt may go on sooner than that thread knows.
-            has_news = true;
-            wants = state.wants();
-        }
         if has_news {
             self.wake_all();
         }
-        result
+        (result, wants)
+    }
+
+    /// Brings an answer to the member, and gives what it wants after that.
+    fn bring(&self, act: impl FnOnce(&mut State, Nanos)) -> Vec<Want> {
+        let ((), wants) = self.alter(act);
+        // Also if nobody is told anything: an attempt of a thread that sleeps may go on sooner than that thread knows.
+        self.wake_all();
+        wants
     }
 
     /// Wakes every thread that waits; one that is about to sleep looks again.
@@ -168,14 +179,21 @@ impl Shared {
         }
     }
 
-    fn carry_out(&self, want: Want) {
+    fn carry_out_all(&self, wants: Vec<Want>) {
+        let mut wants = VecDeque::from(wants);
+        while let Some(want) = wants.pop_front() {
+            wants.extend(self.carry_out(want));
+        }
+    }
+
+    /// Does what the member wants; gives what it wants after that.
+    fn carry_out(&self, want: Want) -> Vec<Want> {
         match want {
             Want::Name(ask, op) => {
                 let answer = self.names.carry_out(op);
-                let now = self.now();
-                self.lock().member.answered(ask, answer, now);
+                return self.bring(|state, now| state.member.answered(ask, answer, now));
             }
-            Want::Reach { pair, node, member } => self.reach(pair, node, member),
+            Want::Reach { pair, node, member } => return self.begin_to_reach(pair, node, member),
             Want::Ring(pair) => self.ring(pair),
             Want::Punch { offset, bytes } => {
                 let bank = Arc::clone(&self.bank);
@@ -186,6 +204,7 @@ impl Shared {
                 self.domain.disposer().dispose(closed);
             }
         }
+        Vec::new()
     }
 
     fn ring(&self, pair: PairId) {
@@ -203,17 +222,33 @@ impl Shared {
         }
     }
 
-    fn reach(&self, pair: PairId, node: NodeId, member: MemberNumber) {
+    /// Reaches a member on a thread of its own: it may not answer, and whoever carries this out need not be who waits for it, and
+    /// has a time that it waits at most.
+    fn begin_to_reach(&self, pair: PairId, node: NodeId, member: MemberNumber) -> Vec<Want> {
+        let is_itself = (node, member) == (self.own.node, self.own.member);
+        let Some(shared) = self.itself.upgrade().filter(|_| !is_itself) else {
+            return self.reach(pair, node, member);
+        };
+        let begun = thread::spawn("beeline-reach", move || {
+            shared.carry_out_all(shared.reach(pair, node, member));
+        });
+        match begun {
+            Ok(_detached) => Vec::new(),
+            // The process is out of threads.
+            Err(_) => self.reach(pair, node, member),
+        }
+    }
+
+    fn reach(&self, pair: PairId, node: NodeId, member: MemberNumber) -> Vec<Want> {
         let is_itself = (node, member) == (self.own.node, self.own.member);
         let reachable = if is_itself {
             self.reach_itself().map_err(Into::into)
         } else {
             reach(&self.domain, (node, member), self.own, &self.bell)
         };
-        let mut state = self.lock();
         let reached = match reachable {
             Ok((made, reached)) => {
-                state.pairs.insert(pair, made);
+                self.lock().pairs.insert(pair, made);
                 reached
             }
             Err(error) => {
@@ -221,7 +256,7 @@ impl Shared {
                 Reached::NotResponding
             }
         };
-        state.member.reached(pair, reached, self.now());
+        self.bring(|state, now| state.member.reached(pair, reached, now))
     }
 
     /// This member as one that uses its own segments.
@@ -256,11 +291,6 @@ impl State {
             self.member.gone(number, now);
         }
         taken
-    }
-
-    /// What is to be carried out.
-    fn wants(&mut self) -> Vec<Want> {
-        std::iter::from_fn(|| self.member.next_want()).collect()
     }
 
     /// Puts what the program is told where its threads find it; whether there is anything.

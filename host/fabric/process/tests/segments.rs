@@ -198,7 +198,13 @@ fn stopped_provider_is_alive_and_its_segment_stays() {
     // Whoever is connected needs nothing of the provider to connect again.
     user.expect("connect t 4 7 0", "ok 100000");
     user.expect("wait-remote s 1000", "Timeout");
+    // Whoever is not waits no longer than it wants to, and keeps nobody else waiting.
+    let mut newcomer = fabric.member(12);
+    newcomer.expect("connect s 4 7 1000", "Timeout");
+    newcomer.expect("create s 7 64", "ok 7");
+    newcomer.begin("connect s 4 7 forever");
     owner.signal(Signal::CONT);
+    assert_eq!(newcomer.hear(), "ok 100000");
     owner.expect("map-local s 0 8", "ok 8");
     owner.expect("load s 0 6", "later.");
 }

@@ -17,6 +17,7 @@ mod packets;
 mod pair;
 mod service;
 mod shared;
+mod state;
 mod words;
 
 pub use error::{NotMapped, OpenError};

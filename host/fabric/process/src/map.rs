@@ -3,11 +3,11 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use beeline_fabric::{Call, LocalSegment, Memory, Part, Refusal, RemoteSegment, Value};
-use beeline_mmio::{CopyError, MappedSegment, Pages, SegmentOptions, SharedMemory};
+use beeline_fabric::{Call, Part, Refusal};
+use beeline_mmio::{CopyError, MappedSegment, Pages, SegmentOptions};
 
 use crate::error::NotMapped;
-use crate::shared::Shared;
+use crate::shared::{Of, Place, Shared};
 
 /// Maps begin at multiples of this, the largest page that kernels have for such memory; segments do, too.
 const ALIGN: u64 = 64 << 10;
@@ -26,30 +26,13 @@ pub struct Map {
     shared: Arc<Shared>,
 }
 
-/// What is mapped.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Of {
-    Local(LocalSegment),
-    Remote(RemoteSegment),
-}
-
 impl Map {
     pub(crate) fn new(shared: &Arc<Shared>, of: Of, part: Part) -> Result<Self, NotMapped> {
-        let call = match of {
-            Of::Local(local) => Call::MapLocal(local, part),
-            Of::Remote(remote) => Call::MapRemote(remote, part),
-        };
-        let (value, bank) = shared.call_to_map(call)?;
+        let place = shared.call_to_map(of, part)?;
         // From here on the segment counts a map, which is dropped with this.
         let mut map = Map { segment: None, start: 0, of, shared: Arc::clone(shared) };
-        let (Value::MapLocal(memory, part) | Value::MapRemote(_, memory, part)) = value else {
-            return Err(Refusal::IllegalOperation.into());
-        };
-        let (Memory::Bank { offset }, Some(bank)) = (memory, bank) else {
-            return Err(Refusal::IllegalOperation.into());
-        };
-        (map.segment, map.start) =
-            in_bank(&bank, offset, part).map(|(segment, start)| (Some(segment), start))?;
+        let (segment, start) = place.ok_or(NotMapped::Refused(Refusal::IllegalOperation)).and_then(map_in)?;
+        (map.segment, map.start) = (Some(segment), start);
         Ok(map)
     }
 
@@ -99,9 +82,10 @@ impl Drop for Map {
     }
 }
 
-/// Maps a part of a segment that begins at an offset of a bank, and says where in the mapping it begins. What a peer says of its bank is
-/// checked against the memory that it has passed.
-fn in_bank(bank: &SharedMemory, offset: u64, part: Part) -> Result<(MappedSegment, usize), NotMapped> {
+/// Maps a part of a segment, and says where in the mapping it begins. What a peer says of its bank is checked against the memory that it has
+/// passed.
+fn map_in(place: Place) -> Result<(MappedSegment, usize), NotMapped> {
+    let Place { memory, offset, part } = place;
     let first = offset.checked_add(part.offset).ok_or(Refusal::OutOfRange)?;
     let start = first % ALIGN;
     let bytes = usize::try_from(part.bytes).ok().and_then(|bytes| bytes.checked_add(start as usize));
@@ -112,5 +96,5 @@ fn in_bank(bank: &SharedMemory, offset: u64, part: Part) -> Result<(MappedSegmen
         pages,
         ..SegmentOptions::default()
     };
-    Ok((MappedSegment::memory(bank.fd(), &options)?, start as usize))
+    Ok((MappedSegment::memory(memory.fd(), &options)?, start as usize))
 }

@@ -12,11 +12,12 @@ use beeline_fabric::{
 use beeline_mmio::{MemoryOptions, Region, SharedMemory, ThisProcess};
 
 use crate::error::{NotMapped, OpenError};
-use crate::map::{Map, Of};
+use crate::map::Map;
 use crate::names::{Names, offer_name};
 use crate::packets::Hello;
 use crate::service::Welcoming;
-use crate::shared::{Shared, State};
+use crate::shared::{Of, Shared};
+use crate::state::State;
 use crate::words::{BOARD, Published};
 
 /// Members that may use this one's segments at the same time.
@@ -86,7 +87,7 @@ impl FabricMember {
     }
 
     /// Makes a call, and waits until it is done. To map parts of segments there are [`FabricMember::map_local`] and
-    /// [`FabricMember::map_remote`].
+    /// [`FabricMember::map_remote`]. Segments of the program's own memory are not built yet, and refused ([`Refusal::IllegalOperation`]).
     ///
     /// # Errors
     /// What is wrong, by the codes of SISCI.
@@ -95,6 +96,13 @@ impl FabricMember {
             Call::MapLocal(..) | Call::UnmapLocal(_) | Call::MapRemote(..) | Call::UnmapRemote(_) => {
                 Err(Refusal::IllegalOperation)
             }
+            Call::Register { .. } | Call::CreateSegment { is_empty: true, .. } => {
+                Err(Refusal::IllegalOperation)
+            }
+            Call::CreateSegment { is_private: true, bytes, .. } if bytes != 0 => {
+                self.shared.create_private(call, bytes)
+            }
+            Call::RemoveSegment { local, is_forced } => self.shared.remove(local, is_forced),
             call => self.shared.call(call),
         }
     }

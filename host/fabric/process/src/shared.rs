@@ -4,21 +4,23 @@
 //! call carries out what the member wants for it, without the lock, and brings the answer back. The domain's thread never takes it.
 //! What another process may delay, the first contact with a member, has a thread of its own.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use beeline_domain::Domain;
 use beeline_fabric::{
-    Call, Done, Member, MemberNumber, Nanos, NodeId, PairId, Reached, Refusal, Ticket, Told, Value, Want,
+    Call, Done, LocalSegment, MemberNumber, Memory, Nanos, NodeId, PairId, Part, Reached, Refusal,
+    RemoteSegment, Ticket, Told, Value, Want,
 };
-use beeline_mmio::{Flag, ReadOnlyMemory, SharedMemory, ThisProcess, thread};
+use beeline_mmio::{Flag, MemoryOptions, ReadOnlyMemory, SharedMemory, ThisProcess, thread};
 
 use crate::names::Names;
 use crate::packets::Hello;
 use crate::pair::{Pair, Reachable, reach};
-use crate::words::{CLAIMS, Coherent, Published, View, WordsError};
+use crate::state::State;
+use crate::words::{CLAIMS, Published, View, WordsError};
 
 /// The bit of the bell that says that somebody sleeps, or is about to.
 const ASLEEP: u32 = 1;
@@ -44,13 +46,19 @@ pub(crate) struct Shared {
     pub(crate) process: ThisProcess,
 }
 
-/// The tables.
-pub(crate) struct State {
-    member: Member<Coherent>,
-    pairs: BTreeMap<PairId, Pair>,
-    /// What came of calls whose threads have not taken it yet.
-    outcomes: BTreeMap<Ticket, Result<Value, Refusal>>,
-    events: VecDeque<Told>,
+/// What is mapped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Of {
+    Local(LocalSegment),
+    Remote(RemoteSegment),
+}
+
+/// A part of a segment that begins at an offset of some memory.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) memory: Arc<SharedMemory>,
+    pub(crate) offset: u64,
+    pub(crate) part: Part,
 }
 
 /// Memory of the bank, given back where it is dropped.
@@ -70,15 +78,50 @@ impl Shared {
         }
     }
 
-    /// Makes a call that gives something to be mapped, with the bank that it lies in.
-    pub(crate) fn call_to_map(&self, call: Call) -> Result<(Value, Option<Arc<SharedMemory>>), Refusal> {
+    /// Makes a segment that nobody connects to, in memory of its own.
+    pub(crate) fn create_private(&self, call: Call, bytes: u64) -> Result<Value, Refusal> {
         self.check_process()?;
+        let bytes = usize::try_from(bytes).map_err(|_| Refusal::Nospc)?;
+        let memory = SharedMemory::create("beeline-private", bytes, MemoryOptions::default());
+        let memory = Arc::new(memory.map_err(|_| Refusal::Nospc)?);
         self.enter(|state, now| match state.member.call(call, now)? {
-            Done::Now(value @ Value::MapRemote(pair, ..)) => {
-                Ok((value, state.pairs.get(&pair).and_then(Pair::bank).cloned()))
+            Done::Now(value @ Value::Local(local, _)) => {
+                state.private.insert(local, memory);
+                Ok(value)
             }
-            Done::Now(value) => Ok((value, Some(Arc::clone(&self.bank)))),
-            Done::Wait(_) => Err(Refusal::IllegalOperation),
+            Done::Now(_) | Done::Wait(_) => Err(Refusal::System),
+        })
+    }
+
+    /// Removes a segment.
+    pub(crate) fn remove(&self, local: LocalSegment, is_forced: bool) -> Result<Value, Refusal> {
+        let removed = self.call(Call::RemoveSegment { local, is_forced })?;
+        let memory = self.lock().private.remove(&local);
+        self.domain.disposer().dispose(memory);
+        Ok(removed)
+    }
+
+    /// Makes a call that gives something to be mapped; `None` if this process does not know its memory. Then it counts as mapped
+    /// nevertheless.
+    pub(crate) fn call_to_map(&self, of: Of, part: Part) -> Result<Option<Place>, Refusal> {
+        self.check_process()?;
+        let call = match of {
+            Of::Local(local) => Call::MapLocal(local, part),
+            Of::Remote(remote) => Call::MapRemote(remote, part),
+        };
+        self.enter(|state, now| {
+            let Done::Now(value) = state.member.call(call, now)? else { return Ok(None) };
+            let place = match (value, of) {
+                (Value::MapRemote(pair, Memory::Bank { offset }, part), _) => {
+                    state.pairs.get(&pair).and_then(Pair::bank).map(|bank| (bank, offset, part))
+                }
+                (Value::MapLocal(Memory::Bank { offset }, part), _) => Some((&self.bank, offset, part)),
+                (Value::MapLocal(Memory::Own { .. }, part), Of::Local(local)) => {
+                    state.private.get(&local).map(|memory| (memory, 0, part))
+                }
+                _ => None,
+            };
+            Ok(place.map(|(memory, offset, part)| Place { memory: Arc::clone(memory), offset, part }))
         })
     }
 
@@ -267,51 +310,6 @@ impl Shared {
         let board = self.board_view.clone();
         let provider = Pair::with_itself(Some(Arc::clone(&self.bank)), board.clone());
         Ok((provider, Reached::Provider { board, claims }))
-    }
-}
-
-impl State {
-    pub(crate) fn new(member: Member<Coherent>) -> Self {
-        let (pairs, outcomes, events) = (BTreeMap::new(), BTreeMap::new(), VecDeque::new());
-        State { member, pairs, outcomes, events }
-    }
-
-    fn admit(&mut self, node: NodeId, claims: View, pair: Pair) {
-        let number = self.member.admit(node, claims);
-        self.pairs.insert(number, pair);
-    }
-
-    /// Pairs whose other side has gone since, of which the member is told.
-    fn take_dead(&mut self, now: Nanos) -> Vec<Pair> {
-        let dead: Vec<_> =
-            self.pairs.iter().filter(|(_, pair)| !pair.is_there()).map(|(number, _)| *number).collect();
-        let mut taken = Vec::new();
-        for number in dead {
-            taken.extend(self.pairs.remove(&number));
-            self.member.gone(number, now);
-        }
-        taken
-    }
-
-    /// Puts what the program is told where its threads find it; whether there is anything.
-    fn sort_told(&mut self) -> bool {
-        let mut has_news = false;
-        while let Some(told) = self.member.next_event() {
-            has_news = true;
-            match told {
-                Told::Outcome(ticket, outcome) => {
-                    self.outcomes.insert(ticket, outcome);
-                }
-                event => self.events.push_back(event),
-            }
-        }
-        has_news
-    }
-}
-
-impl std::fmt::Debug for State {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("State").field("pairs", &self.pairs.len()).finish_non_exhaustive()
     }
 }
 

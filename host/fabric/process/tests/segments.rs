@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::time::{Duration, Instant};
+
 use rustix::process::Signal;
 use support::{Fabric, Process};
 
@@ -187,6 +189,27 @@ fn process_connects_to_its_own_segment_and_to_one_of_its_node() {
 }
 
 #[test]
+fn private_segment_is_memory_of_its_own_that_nobody_finds() {
+    let fabric = Fabric::new();
+    let mut owner = provider(&fabric);
+    owner.expect("create-private p 100000", "ok 7");
+    owner.expect("map-local p 99990 10", "ok 10");
+    owner.expect("store p 0 mine", "ok");
+    owner.expect("map-local s 99990 10", "ok 10");
+    owner.expect("load s 0 5", ".....");
+    owner.expect("unmap p", "ok");
+    owner.expect("map-local p 99989 10", "ok 10");
+    owner.expect("load p 0 6", ".mine.");
+    owner.expect("prepare p", "ok");
+    owner.expect("available p", "IllegalOperation");
+    owner.expect("remove p", "Busy");
+    owner.expect("unmap p", "ok");
+    owner.expect("remove p", "ok");
+    owner.expect("map-local p 0 10", "IllegalParameter");
+    owner.expect("create-private q 0", "SizeAlignment");
+}
+
+#[test]
 fn stopped_provider_is_alive_and_its_segment_stays() {
     let fabric = Fabric::new();
     let (mut owner, mut user) = (provider(&fabric), consumer(&fabric));
@@ -200,7 +223,9 @@ fn stopped_provider_is_alive_and_its_segment_stays() {
     user.expect("wait-remote s 1000", "Timeout");
     // Whoever is not waits no longer than it wants to, and keeps nobody else waiting.
     let mut newcomer = fabric.member(12);
+    let started = Instant::now();
     newcomer.expect("connect s 4 7 1000", "Timeout");
+    assert!(started.elapsed() < Duration::from_secs(4), "it has waited for an answer");
     newcomer.expect("create s 7 64", "ok 7");
     newcomer.begin("connect s 4 7 forever");
     owner.signal(Signal::CONT);

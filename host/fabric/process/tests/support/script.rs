@@ -69,6 +69,7 @@ impl Player {
         match *words {
             ["create", name, id, bytes] => self.create(name, number(id), false, number(bytes)),
             ["create-auto", name, id, bytes] => self.create(name, number(id), true, number(bytes)),
+            ["create-private", name, bytes] => self.create_as(name, 7, (false, true), number(bytes)),
             ["connect", name, node, id, wait] => self.connect(name, number(node), number(id), timeout(wait)),
             ["prepare", name] => self.call(Call::Prepare(self.locals[name], adapter())),
             ["available", name] => self.call(Call::SetAvailable(self.locals[name], adapter())),
@@ -112,7 +113,11 @@ impl Player {
     }
 
     fn create(&mut self, name: &str, id: u32, is_auto: bool, bytes: u64) -> String {
-        let (is_private, is_empty, has_callback) = (false, false, false);
+        self.create_as(name, id, (is_auto, false), bytes)
+    }
+
+    fn create_as(&mut self, name: &str, id: u32, (is_auto, is_private): (bool, bool), bytes: u64) -> String {
+        let (is_empty, has_callback) = (false, false);
         let id = SegmentId(id);
         let outcome =
             self.member.call(Call::CreateSegment { id, is_auto, bytes, is_private, is_empty, has_callback });

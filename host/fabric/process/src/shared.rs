@@ -4,23 +4,23 @@
 //! call carries out what the member wants for it, without the lock, and brings the answer back. The domain's thread never takes it.
 //! What another process may delay, the first contact with a member, has a thread of its own.
 
-use std::collections::VecDeque;
+mod wants;
+
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use beeline_domain::Domain;
 use beeline_fabric::{
-    Call, Done, LocalSegment, MemberNumber, Memory, Nanos, NodeId, PairId, Part, Reached, Refusal,
-    RemoteSegment, Ticket, Told, Value, Want,
+    Call, Done, LocalSegment, Memory, Nanos, NodeId, Part, Refusal, RemoteSegment, Ticket, Told, Value, Want,
 };
-use beeline_mmio::{Flag, MemoryOptions, ReadOnlyMemory, SharedMemory, ThisProcess, thread};
+use beeline_mmio::{Flag, MemoryOptions, ReadOnlyMemory, SharedMemory, ThisProcess};
 
 use crate::names::Names;
 use crate::packets::Hello;
-use crate::pair::{Pair, Reachable, reach};
+use crate::pair::Pair;
 use crate::state::State;
-use crate::words::{CLAIMS, Published, View, WordsError};
+use crate::words::View;
 
 /// The bit of the bell that says that somebody sleeps, or is about to.
 const ASLEEP: u32 = 1;
@@ -59,13 +59,6 @@ pub(crate) struct Place {
     pub(crate) memory: Arc<SharedMemory>,
     pub(crate) offset: u64,
     pub(crate) part: Part,
-}
-
-/// Memory of the bank, given back where it is dropped.
-struct Unused {
-    bank: Arc<SharedMemory>,
-    offset: u64,
-    bytes: u64,
 }
 
 impl Shared {
@@ -219,107 +212,6 @@ impl Shared {
                 let left = wake_at.map(|at| Duration::from_nanos(at.0.saturating_sub(self.now().0)));
                 self.bell.wait(ASLEEP, left.map_or(MAX_SLEEP, |left| left.min(MAX_SLEEP)));
             }
-        }
-    }
-
-    fn carry_out_all(&self, wants: Vec<Want>) {
-        let mut wants = VecDeque::from(wants);
-        while let Some(want) = wants.pop_front() {
-            wants.extend(self.carry_out(want));
-        }
-    }
-
-    /// Does what the member wants; gives what it wants after that.
-    fn carry_out(&self, want: Want) -> Vec<Want> {
-        match want {
-            Want::Name(ask, op) => {
-                let answer = self.names.carry_out(op);
-                return self.bring(|state, now| state.member.answered(ask, answer, now));
-            }
-            Want::Reach { pair, node, member } => return self.begin_to_reach(pair, node, member),
-            Want::Ring(pair) => self.ring(pair),
-            Want::Punch { offset, bytes } => {
-                let bank = Arc::clone(&self.bank);
-                self.domain.disposer().dispose(Unused { bank, offset, bytes });
-            }
-            Want::Close(pair) => {
-                let closed = self.lock().pairs.remove(&pair);
-                self.domain.disposer().dispose(closed);
-            }
-        }
-        Vec::new()
-    }
-
-    fn ring(&self, pair: PairId) {
-        let state = self.lock();
-        let Some(pair) = state.pairs.get(&pair) else { return };
-        match pair.peer().cloned() {
-            Some(peer) => {
-                drop(state);
-                peer.ring();
-            }
-            None => {
-                drop(state);
-                self.wake_all();
-            }
-        }
-    }
-
-    /// Reaches a member on a thread of its own: it may not answer, and whoever carries this out need not be who waits for it, and
-    /// has a time that it waits at most.
-    fn begin_to_reach(&self, pair: PairId, node: NodeId, member: MemberNumber) -> Vec<Want> {
-        let is_itself = (node, member) == (self.own.node, self.own.member);
-        let Some(shared) = self.itself.upgrade().filter(|_| !is_itself) else {
-            return self.reach(pair, node, member);
-        };
-        let begun = thread::spawn("beeline-reach", move || {
-            shared.carry_out_all(shared.reach(pair, node, member));
-        });
-        match begun {
-            Ok(_detached) => Vec::new(),
-            // The process is out of threads.
-            Err(_) => self.reach(pair, node, member),
-        }
-    }
-
-    fn reach(&self, pair: PairId, node: NodeId, member: MemberNumber) -> Vec<Want> {
-        let is_itself = (node, member) == (self.own.node, self.own.member);
-        let reachable = if is_itself {
-            self.reach_itself().map_err(Into::into)
-        } else {
-            reach(&self.domain, (node, member), self.own, &self.bell)
-        };
-        let reached = match reachable {
-            Ok((made, reached)) => {
-                self.lock().pairs.insert(pair, made);
-                reached
-            }
-            Err(error) => {
-                tracing::debug!(%error, node = node.0, "a member of the fabric is not reached");
-                Reached::NotResponding
-            }
-        };
-        self.bring(|state, now| state.member.reached(pair, reached, now))
-    }
-
-    /// This member as one that uses its own segments.
-    fn reach_itself(&self) -> Result<Reachable, WordsError> {
-        let (claims, view, _) = Published::new("beeline-claims", CLAIMS)?;
-        let consumer = Pair::with_itself(None, view.clone());
-        self.lock().admit(self.own.node, view, consumer);
-        let board = self.board_view.clone();
-        let provider = Pair::with_itself(Some(Arc::clone(&self.bank)), board.clone());
-        Ok((provider, Reached::Provider { board, claims }))
-    }
-}
-
-impl Drop for Unused {
-    fn drop(&mut self) {
-        let (Ok(offset), Ok(bytes)) = (usize::try_from(self.offset), usize::try_from(self.bytes)) else {
-            return;
-        };
-        if let Err(error) = self.bank.give_back(offset, bytes) {
-            tracing::warn!(%error, self.bytes, "memory of a segment that was removed is not given back");
         }
     }
 }

@@ -210,6 +210,22 @@ fn private_segment_is_memory_of_its_own_that_nobody_finds() {
 }
 
 #[test]
+fn child_of_fork_changes_nothing_of_its_parents() {
+    let fabric = Fabric::new();
+    let (mut owner, mut user) = (provider(&fabric), consumer(&fabric));
+    owner.expect("map-local s 0 8", "ok 8");
+    user.expect("map-remote s 0 8", "ok 8");
+    user.expect("start s", "Ok");
+    owner.expect("fork s", "ended 0");
+    user.expect("check s", "Ok");
+    user.expect("store s 0 same", "ok");
+    owner.expect("load s 0 5", "same.");
+    owner.expect("unmap s", "ok");
+    owner.expect("remove s", "Busy");
+    user.expect("connect t 4 7 0", "ok 100000");
+}
+
+#[test]
 fn stopped_provider_is_alive_and_its_segment_stays() {
     let fabric = Fabric::new();
     let (mut owner, mut user) = (provider(&fabric), consumer(&fabric));

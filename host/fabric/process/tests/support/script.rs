@@ -18,14 +18,15 @@ struct Player {
     locals: HashMap<String, LocalSegment>,
     remotes: HashMap<String, RemoteSegment>,
     sequences: HashMap<String, SequenceStart>,
-    member: FabricMember,
+    /// Nothing in a child that has dropped it.
+    member: Option<FabricMember>,
 }
 
 pub fn run(config: FabricConfig) {
     let member = FabricMember::open(config).unwrap();
     let (maps, locals) = (HashMap::new(), HashMap::new());
     let (remotes, sequences) = (HashMap::new(), HashMap::new());
-    let mut player = Player { maps, locals, remotes, sequences, member };
+    let mut player = Player { maps, locals, remotes, sequences, member: Some(member) };
     say("joined");
     for line in std::io::stdin().lines() {
         let line = line.unwrap();
@@ -89,11 +90,11 @@ impl Player {
                 self.call(Call::WaitRemote { remote: self.remotes[name], timeout_nanos: timeout(wait) })
             }
             ["map-local", name, offset, bytes] => {
-                let map = self.member.map_local(self.locals[name], part(offset, bytes));
+                let map = self.member().map_local(self.locals[name], part(offset, bytes));
                 self.mapped(name, map)
             }
             ["map-remote", name, offset, bytes] => {
-                let map = self.member.map_remote(self.remotes[name], part(offset, bytes));
+                let map = self.member().map_remote(self.remotes[name], part(offset, bytes));
                 self.mapped(name, map)
             }
             ["unmap", name] => self.maps.remove(name).map_or("nothing", |_| "ok").to_owned(),
@@ -103,13 +104,18 @@ impl Player {
             }
             ["load", name, offset, bytes] => self.load(name, number(offset), number(bytes)),
             ["event"] => self.event(),
+            ["fork", name] => self.fork(self.locals[name]),
             ["churn", id] => self.churn(number(id)),
             _ => panic!("{words:?} is no call"),
         }
     }
 
+    fn member(&self) -> &FabricMember {
+        self.member.as_ref().unwrap()
+    }
+
     fn call(&self, call: Call) -> String {
-        said(self.member.call(call))
+        said(self.member().call(call))
     }
 
     fn create(&mut self, name: &str, id: u32, is_auto: bool, bytes: u64) -> String {
@@ -119,8 +125,14 @@ impl Player {
     fn create_as(&mut self, name: &str, id: u32, (is_auto, is_private): (bool, bool), bytes: u64) -> String {
         let (is_empty, has_callback) = (false, false);
         let id = SegmentId(id);
-        let outcome =
-            self.member.call(Call::CreateSegment { id, is_auto, bytes, is_private, is_empty, has_callback });
+        let outcome = self.member().call(Call::CreateSegment {
+            id,
+            is_auto,
+            bytes,
+            is_private,
+            is_empty,
+            has_callback,
+        });
         if let Ok(Value::Local(local, _)) = outcome {
             self.locals.insert(name.to_owned(), local);
         }
@@ -130,7 +142,7 @@ impl Player {
     fn connect(&mut self, name: &str, node: u16, id: u32, timeout_nanos: Option<u64>) -> String {
         let (is_asynchronous, has_callback) = (false, false);
         let (node, id, adapter) = (NodeId(node), SegmentId(id), adapter());
-        let outcome = self.member.call(Call::Connect {
+        let outcome = self.member().call(Call::Connect {
             node,
             id,
             adapter,
@@ -153,7 +165,7 @@ impl Player {
     }
 
     fn start(&mut self, name: &str) -> String {
-        let outcome = self.member.call(Call::StartSequence(self.remotes[name]));
+        let outcome = self.member().call(Call::StartSequence(self.remotes[name]));
         if let Ok(Value::Started(_, Some(start))) = outcome {
             self.sequences.insert(name.to_owned(), start);
         }
@@ -176,6 +188,24 @@ impl Player {
         let mut into = vec![0; bytes];
         self.maps[name].copy_out(offset, &mut into).unwrap();
         into.iter().map(|byte| if *byte == 0 { '.' } else { char::from(*byte) }).collect()
+    }
+
+    /// Has a child make calls, and drop what it has of its parent's.
+    fn fork(&mut self, local: LocalSegment) -> String {
+        match fork::fork().unwrap() {
+            fork::Fork::Child => {
+                let refused = [
+                    self.member().call(Call::RemoveSegment { local, is_forced: true }),
+                    self.member().call(Call::SetLink(adapter(), false)),
+                ];
+                self.maps.clear();
+                let is_mapped = self.member().map_local(local, part("0", "8")).is_ok();
+                let is_right = refused == [Err(Refusal::System); 2] && !is_mapped;
+                self.member = None;
+                std::process::exit(if is_right { 0 } else { 1 })
+            }
+            fork::Fork::Parent(child) => format!("ended {}", fork::waitpid(child).unwrap()),
+        }
     }
 
     /// Makes, uses and removes segments, its own and that of number `id` of node 4, until it is killed.
@@ -201,7 +231,7 @@ impl Player {
     /// The next event of something with a callback, which the test's watchdog waits for.
     fn event(&self) -> String {
         loop {
-            match self.member.next_event() {
+            match self.member().next_event() {
                 Some(Told::OfLocal(_, event)) => return format!("{event:?}"),
                 Some(Told::OfRemote(_, event)) => return format!("{event:?}"),
                 Some(Told::Outcome(..)) => panic!("calls take their outcomes"),

@@ -1,0 +1,121 @@
+//! Carrying out what the member wants, without its lock.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use beeline_fabric::{MemberNumber, NodeId, PairId, Reached, Want};
+use beeline_mmio::{SharedMemory, thread};
+
+use super::Shared;
+use crate::pair::{Pair, Reachable, reach};
+use crate::words::{CLAIMS, Published, WordsError};
+
+/// Memory of the bank, given back where it is dropped.
+struct Unused {
+    bank: Arc<SharedMemory>,
+    offset: u64,
+    bytes: u64,
+}
+
+impl Shared {
+    pub(super) fn carry_out_all(&self, wants: Vec<Want>) {
+        let mut wants = VecDeque::from(wants);
+        while let Some(want) = wants.pop_front() {
+            wants.extend(self.carry_out(want));
+        }
+    }
+
+    /// Does what the member wants; gives what it wants after that.
+    fn carry_out(&self, want: Want) -> Vec<Want> {
+        match want {
+            Want::Name(ask, op) => {
+                let answer = self.names.carry_out(op);
+                return self.bring(|state, now| state.member.answered(ask, answer, now));
+            }
+            Want::Reach { pair, node, member } => return self.begin_to_reach(pair, node, member),
+            Want::Ring(pair) => self.ring(pair),
+            Want::Punch { offset, bytes } => {
+                let bank = Arc::clone(&self.bank);
+                self.domain.disposer().dispose(Unused { bank, offset, bytes });
+            }
+            Want::Close(pair) => {
+                let closed = self.lock().pairs.remove(&pair);
+                self.domain.disposer().dispose(closed);
+            }
+        }
+        Vec::new()
+    }
+
+    fn ring(&self, pair: PairId) {
+        let state = self.lock();
+        let Some(pair) = state.pairs.get(&pair) else { return };
+        match pair.peer().cloned() {
+            Some(peer) => {
+                drop(state);
+                peer.ring();
+            }
+            None => {
+                drop(state);
+                self.wake_all();
+            }
+        }
+    }
+
+    /// Reaches a member on a thread of its own: it may not answer, and whoever carries this out need not be who waits for it, and
+    /// has a time that it waits at most.
+    fn begin_to_reach(&self, pair: PairId, node: NodeId, member: MemberNumber) -> Vec<Want> {
+        let is_itself = (node, member) == (self.own.node, self.own.member);
+        let Some(shared) = self.itself.upgrade().filter(|_| !is_itself) else {
+            return self.reach(pair, node, member);
+        };
+        let begun = thread::spawn("beeline-reach", move || {
+            shared.carry_out_all(shared.reach(pair, node, member));
+        });
+        match begun {
+            Ok(_detached) => Vec::new(),
+            // The process is out of threads.
+            Err(_) => self.reach(pair, node, member),
+        }
+    }
+
+    fn reach(&self, pair: PairId, node: NodeId, member: MemberNumber) -> Vec<Want> {
+        let is_itself = (node, member) == (self.own.node, self.own.member);
+        let reachable = if is_itself {
+            self.reach_itself().map_err(Into::into)
+        } else {
+            reach(&self.domain, (node, member), self.own, &self.bell)
+        };
+        let reached = match reachable {
+            Ok((made, reached)) => {
+                self.lock().pairs.insert(pair, made);
+                reached
+            }
+            Err(error) => {
+                tracing::debug!(%error, node = node.0, "a member of the fabric is not reached");
+                Reached::NotResponding
+            }
+        };
+        self.bring(|state, now| state.member.reached(pair, reached, now))
+    }
+
+    /// This member as one that uses its own segments.
+    fn reach_itself(&self) -> Result<Reachable, WordsError> {
+        let (claims, view, _) = Published::new("beeline-claims", CLAIMS)?;
+        let consumer = Pair::with_itself(None, view.clone());
+        self.lock().admit(self.own.node, view, consumer);
+        let board = self.board_view.clone();
+        let provider = Pair::with_itself(Some(Arc::clone(&self.bank)), board.clone());
+        Ok((provider, Reached::Provider { board, claims }))
+    }
+}
+
+impl Drop for Unused {
+    fn drop(&mut self) {
+        let (Ok(offset), Ok(bytes)) = (usize::try_from(self.offset), usize::try_from(self.bytes)) else {
+            return;
+        };
+        if let Err(error) = self.bank.give_back(offset, bytes) {
+            tracing::warn!(%error, self.bytes, "memory of a segment that was removed is not given back");
+        }
+    }
+}

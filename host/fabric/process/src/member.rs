@@ -32,7 +32,7 @@ pub struct FabricConfig {
     pub node: NodeId,
     /// The adapters of the node.
     pub adapters: Vec<AdapterNumber>,
-    /// The nodes of the fabric.
+    /// Whose segments can be connected to; this member's own may be among them.
     pub nodes: Vec<NodeId>,
 }
 

@@ -86,7 +86,7 @@ impl Shared {
         })
     }
 
-    /// Removes a segment.
+    /// Removes a segment, with its memory if it has one of its own.
     pub(crate) fn remove(&self, local: LocalSegment, is_forced: bool) -> Result<Value, Refusal> {
         let removed = self.call(Call::RemoveSegment { local, is_forced })?;
         let memory = self.lock().private.remove(&local);

@@ -54,7 +54,8 @@ fn what_one_process_stores_into_a_segment_the_other_one_loads() {
     owner.expect("map-local s 0 10", "ok 10");
     owner.expect("load s 0 10", "..........");
     user.expect("connect s 4 7 0", "ConnectionRefused");
-    (owner.finish(), user.finish());
+    owner.finish();
+    user.finish();
 }
 
 #[test]

@@ -1,0 +1,158 @@
+//! Members that say whatever they like: who connects to them is refused, and keeps nothing of them.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
+
+mod support;
+
+use std::num::NonZeroU64;
+use std::os::fd::OwnedFd;
+
+use beeline_domain::{Answer, Domain, Entry, Holder, Kind, Offer, Peer, Refusal as Refused, Reply, Service};
+use beeline_fabric::{BOARD_WORDS, Call, Part, Refusal, Value};
+use beeline_fabric_process::{FabricMember, NotMapped};
+use beeline_mmio::{MemoryOptions, ReadOnlyMemory, Region, SharedMemory};
+use support::Fabric;
+use support::segments::{available, connect};
+
+const BOARD: usize = BOARD_WORDS.next_power_of_two() as usize * 8;
+const CLAIMS: usize = 8 << 16;
+const BANK: usize = 1 << 20;
+const NUMBER: NonZeroU64 = NonZeroU64::new(0xbad).unwrap();
+
+/// A member of node 4 that answers as it is told to, and says that it has segment 7.
+struct Liar {
+    _offer: Offer,
+    _holder: Holder,
+    _domain: Domain,
+}
+
+struct Lying<F>(F);
+
+impl<F: Fn(Vec<OwnedFd>) -> Result<Reply, Refused> + Send> Service for Lying<F> {
+    fn connected(&mut self, _: &Peer, _: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refused> {
+        (self.0)(fds).map(Answer::Now)
+    }
+
+    fn requested(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refused> {
+        Err(Refused::new("no"))
+    }
+
+    fn departed(&mut self, _: &Peer) {}
+}
+
+impl Liar {
+    fn new(
+        fabric: &Fabric,
+        answer: impl Fn(Vec<OwnedFd>) -> Result<Reply, Refused> + Send + 'static,
+    ) -> Self {
+        let domain = fabric.domain();
+        let offer = domain.offer("fabric.4.0000000000000bad", Box::new(Lying(answer))).unwrap();
+        let holder = domain.registry("fabric.4").unwrap().join(NUMBER).unwrap();
+        holder.put(Entry { kind: Kind::new(1).unwrap(), id: 7, slot: 3 }, |_| false).unwrap();
+        Liar { _offer: offer, _holder: holder, _domain: domain }
+    }
+}
+
+/// The answer of a member whose bank has so many bytes.
+fn welcome(bank_bytes: u64) -> Vec<u8> {
+    [b"BEEF\x01\0\0\0".as_slice(), &bank_bytes.to_le_bytes()].concat()
+}
+
+fn bank(bytes: usize) -> OwnedFd {
+    SharedMemory::create("beeline-test", bytes, MemoryOptions::default()).unwrap().into_fd()
+}
+
+fn board(bytes: usize) -> (Region, OwnedFd) {
+    let (region, memory) = ReadOnlyMemory::create_sparse("beeline-test", bytes).unwrap();
+    (region, memory.fd().try_clone_to_owned().unwrap())
+}
+
+fn open_fds() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+#[test]
+fn member_without_a_board_is_one_that_does_not_answer_and_costs_nothing() {
+    type Answering = fn() -> Result<Reply, Refused>;
+    let answers: [(&str, Answering); 6] = [
+        ("a refusal", || Err(Refused::new("no"))),
+        ("nothing", || Ok(Reply::default())),
+        ("no memory", || Ok(Reply::new(welcome(BANK as u64)))),
+        ("a bank of another size", || {
+            Ok(Reply { payload: welcome(1 << 46), fds: vec![board(BOARD).1, bank(BANK)] })
+        }),
+        ("a board that is too short", || {
+            Ok(Reply { payload: welcome(BANK as u64), fds: vec![board(4096).1, bank(BANK)] })
+        }),
+        ("a board of zeros", || {
+            Ok(Reply { payload: welcome(BANK as u64), fds: vec![board(BOARD).1, bank(BANK)] })
+        }),
+    ];
+    for (what, answer) in answers {
+        let fabric = Fabric::new();
+        let _liar = Liar::new(&fabric, move |_| answer());
+        let member = FabricMember::open(fabric.config(8)).unwrap();
+        assert_eq!(connect(&member, 4, 7), Err(Refusal::NodeNotResponding), "{what}");
+        let before = open_fds();
+        for _ in 0..10 {
+            assert_eq!(connect(&member, 4, 7), Err(Refusal::NodeNotResponding), "{what}");
+        }
+        support::wait_until(|| open_fds() <= before);
+    }
+}
+
+#[test]
+fn segment_outside_the_bank_is_not_mapped() {
+    let fabric = Fabric::new();
+    let (region, board) = board(BOARD);
+    let words = region.words(0, BOARD / 8);
+    // Node, life and the link of adapter 0; then the entry: number, size, in the bank, at an offset beyond it.
+    let entry = 32 + 3 * 8;
+    let values = [(1, 4), (2, 1), (8, 3), (entry + 1, 1 << 32 | 7), (entry + 2, 1 << 40), (entry + 3, 1)];
+    values.into_iter().for_each(|(word, value)| words.store(word, value));
+    words.store(entry, 1 << 32 | 1 << 16 | 1);
+    words.store_release(0, 0x0bee_f001 << 32 | 1);
+    let _liar = Liar::new(&fabric, move |_| {
+        let board = board.try_clone().unwrap();
+        Ok(Reply { payload: welcome(BANK as u64), fds: vec![board, bank(BANK)] })
+    });
+    let member = FabricMember::open(fabric.config(8)).unwrap();
+    for offset in [0, 1 << 20, 1 << 63, u64::MAX & !0xfff] {
+        words.store(entry + 4, offset);
+        let remote = connect(&member, 4, 7).unwrap();
+        let bytes = 1 << 40;
+        let map = member.map_remote(remote, Part { offset: 0, bytes });
+        assert!(matches!(map, Err(NotMapped::Memory(_))), "{offset:#x}: {map:?}");
+        let map = member.map_remote(remote, Part { offset: (1 << 40) - 1, bytes: 1 });
+        assert!(map.is_err(), "{offset:#x}: {map:?}");
+        // What is not mapped does not count as a map.
+        assert_eq!(member.call(Call::Disconnect(remote)), Ok(Value::Nothing));
+    }
+}
+
+#[test]
+fn consumer_that_claims_for_ever_is_forced_off_and_others_are_refused() {
+    let fabric = Fabric::new();
+    let owner = FabricMember::open(fabric.config(4)).unwrap();
+    let local = available(&owner, 7, 4096);
+    let (domain, name) = (fabric.domain(), format!("fabric.4.{:016x}", owner.number().0));
+    let hello = [b"BEEF\x01\0\x08\0".as_slice(), &[7; 8]].concat();
+    let (claims, memory) = board(CLAIMS);
+    let refused = |request: &[u8], fds: &[&OwnedFd]| {
+        let fds: Vec<_> = fds.iter().map(|fd| std::os::fd::AsFd::as_fd(*fd)).collect();
+        domain.connect(&name, request, &fds).unwrap_err().to_string()
+    };
+    assert!(refused(b"", &[&memory]).contains("no packet of the fabric"));
+    assert!(refused(&hello, &[]).contains("not claims alone"));
+    assert!(refused(&hello, &[&memory, &memory]).contains("not claims alone"));
+    refused(&hello, &[&bank(4096)]);
+    let fds = [std::os::fd::AsFd::as_fd(&memory)];
+    let (connection, reply) = domain.connect(&name, &hello, &fds).unwrap();
+    let [of_owner, _bank] = <[OwnedFd; 2]>::try_from(reply.fds).unwrap();
+    let of_owner = ReadOnlyMemory::from_fd(of_owner, BOARD).unwrap().map_sparse().unwrap();
+    let incarnation = of_owner.read_words(0, BOARD / 8).load(32) >> 32;
+    claims.words(0, CLAIMS / 8).store(0, incarnation << 32 | u64::from(u32::MAX));
+    assert_eq!(owner.call(Call::RemoveSegment { local, is_forced: false }), Err(Refusal::Busy));
+    assert!(connection.call(b"more", &[]).is_err());
+    assert_eq!(owner.call(Call::RemoveSegment { local, is_forced: true }), Ok(Value::Nothing));
+    available(&owner, 7, 4096);
+}

@@ -44,7 +44,7 @@ fn carry_out(member: &mut Member<InMemory>, board: &Words, claims: &Words) {
                 let reached = Reached::Provider { board: board.clone(), claims: claims.clone() };
                 member.reached(pair, reached, Nanos(0));
             }
-            Want::Ring(_) | Want::Punch { .. } => {}
+            Want::Ring(_) | Want::Close(_) | Want::Punch { .. } => {}
         }
     }
 }

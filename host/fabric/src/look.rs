@@ -89,6 +89,36 @@ impl<A: Adapter> Member<A> {
         }
     }
 
+    /// The next event of a segment or a connection that has a callback, each in turn; `None` if nothing has happened that the program
+    /// has not been told. It is found when it is asked for, so nothing piles up where nobody asks.
+    pub fn next_callback(&mut self) -> Option<Told> {
+        let locals = self.locals.iter().filter(|(_, local)| local.has_callback).map(|(handle, _)| handle.0);
+        let remotes =
+            self.remotes.iter().filter(|(_, remote)| remote.has_callback).map(|(handle, _)| handle.0);
+        let mut numbers: Vec<_> = locals.chain(remotes).collect();
+        let last = self.last_callback;
+        numbers.sort_unstable_by_key(|number| (*number <= last, *number));
+        for number in numbers {
+            let of_local = self.callback_of_local(LocalSegment(number));
+            if let Some(told) = of_local.or_else(|| self.callback_of_remote(RemoteSegment(number))) {
+                self.last_callback = number;
+                return Some(told);
+            }
+        }
+        None
+    }
+
+    fn callback_of_local(&mut self, handle: LocalSegment) -> Option<Told> {
+        let local = self.locals.get_mut(&handle)?;
+        let seen = self.pairs.seen(local.slot, local.entry.incarnation);
+        Some(Told::OfLocal(handle, local.next_event(seen)?))
+    }
+
+    fn callback_of_remote(&mut self, handle: RemoteSegment) -> Option<Told> {
+        let standing = self.standing(handle);
+        Some(Told::OfRemote(handle, self.remotes.get_mut(&handle)?.next_event(standing)?))
+    }
+
     /// Says on the board whether anybody here hears of connections. Whoever wants to is told what there is afterwards.
     pub(crate) fn listen(&mut self) {
         let is_listening = self.locals.values().any(|local| local.has_callback || !local.waiters.is_empty());
@@ -97,25 +127,21 @@ impl<A: Adapter> Member<A> {
 
     pub(crate) fn tell_of_local(&mut self, handle: LocalSegment) {
         let Some(local) = self.locals.get_mut(&handle) else { return };
-        while local.has_callback || !local.waiters.is_empty() {
+        while !local.waiters.is_empty() {
             let seen = self.pairs.seen(local.slot, local.entry.incarnation);
             let Some(event) = local.next_event(seen) else { return };
-            self.told.push_back(match local.waiters.pop() {
-                Some(ticket) => Told::Outcome(ticket, Ok(Value::LocalEvent(event))),
-                None => Told::OfLocal(handle, event),
-            });
+            let outcome = |ticket| Told::Outcome(ticket, Ok(Value::LocalEvent(event)));
+            self.told.extend(local.waiters.pop().map(outcome));
         }
     }
 
     pub(crate) fn tell_of_remote(&mut self, handle: RemoteSegment) {
         let standing = self.standing(handle);
         let Some(remote) = self.remotes.get_mut(&handle) else { return };
-        while remote.has_callback || !remote.waiters.is_empty() {
+        while !remote.waiters.is_empty() {
             let Some(event) = remote.next_event(standing) else { return };
-            self.told.push_back(match remote.waiters.pop() {
-                Some(ticket) => Told::Outcome(ticket, Ok(Value::RemoteEvent(event))),
-                None => Told::OfRemote(handle, event),
-            });
+            let outcome = |ticket| Told::Outcome(ticket, Ok(Value::RemoteEvent(event)));
+            self.told.extend(remote.waiters.pop().map(outcome));
         }
     }
 

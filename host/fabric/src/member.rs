@@ -41,6 +41,8 @@ pub struct Member<A: Adapter> {
     pub(crate) asked: BTreeMap<AskId, Asked>,
     pub(crate) wants: VecDeque<Want>,
     pub(crate) told: VecDeque<Told>,
+    /// The segment or connection whose callback was told something last.
+    pub(crate) last_callback: u64,
     /// The last number that was given out.
     last: u64,
 }
@@ -68,6 +70,7 @@ impl<A: Adapter> Member<A> {
             asked: BTreeMap::new(),
             wants: VecDeque::new(),
             told: VecDeque::new(),
+            last_callback: 0,
             last: 0,
         }
     }
@@ -84,7 +87,7 @@ impl<A: Adapter> Member<A> {
         self.wants.pop_front()
     }
 
-    /// The next thing for the program; `None` if there is nothing.
+    /// The next outcome of a call that waited; `None` if there is none.
     pub fn next_event(&mut self) -> Option<Told> {
         self.told.pop_front()
     }

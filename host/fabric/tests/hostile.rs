@@ -77,7 +77,7 @@ proptest! {
             carry_out(&mut member, &board, &own_claims);
             member.look(Nanos(at as u64));
             let (mut told, mut connected) = (0, None);
-            while let Some(event) = member.next_event() {
+            while let Some(event) = member.next_event().or_else(|| member.next_callback()) {
                 told += 1;
                 if let Told::Outcome(_, Ok(Value::Remote(remote, bytes))) = event {
                     connected = Some((remote, bytes));

@@ -107,8 +107,8 @@ impl FabricMember {
         }
     }
 
-    /// The next event of a segment or connection with a callback, or of a connection that is made asynchronously. Attempts to connect
-    /// go on with it, too.
+    /// The next event of a segment or a connection that has a callback. Attempts to connect that are made asynchronously go on with it, too.
+    /// Nothing is kept for who does not ask: events are what differs from what was told.
     pub fn next_event(&self) -> Option<Told> {
         self.shared.next_event()
     }

@@ -118,11 +118,11 @@ impl Shared {
         })
     }
 
-    /// The next event of something that has a callback, or was connected to asynchronously.
+    /// The next event of something that has a callback.
     pub(crate) fn next_event(&self) -> Option<Told> {
         self.check_process().ok()?;
         self.enter(|state, now| state.member.look(now));
-        self.lock().events.pop_front()
+        self.enter(|state, _| state.member.next_callback())
     }
 
     /// Takes in a member that uses this one's segments.

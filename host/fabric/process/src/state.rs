@@ -1,6 +1,6 @@
 //! The tables of a member: its own, its pairs, and what its threads have not taken yet.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use beeline_fabric::{LocalSegment, Member, Nanos, NodeId, PairId, Refusal, Ticket, Told, Value};
@@ -17,13 +17,12 @@ pub(crate) struct State {
     pub(crate) private: BTreeMap<LocalSegment, Arc<SharedMemory>>,
     /// What came of calls whose threads have not taken it yet.
     pub(crate) outcomes: BTreeMap<Ticket, Result<Value, Refusal>>,
-    pub(crate) events: VecDeque<Told>,
 }
 
 impl State {
     pub(crate) fn new(member: Member<Coherent>) -> Self {
         let (pairs, private, outcomes) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        State { member, pairs, private, outcomes, events: VecDeque::new() }
+        State { member, pairs, private, outcomes }
     }
 
     pub(crate) fn admit(&mut self, node: NodeId, claims: View, pair: Pair) {
@@ -43,16 +42,13 @@ impl State {
         taken
     }
 
-    /// Puts what the program is told where its threads find it; whether there is anything.
+    /// Puts outcomes where the threads of their calls find them; whether there are any.
     pub(crate) fn sort_told(&mut self) -> bool {
         let mut has_news = false;
         while let Some(told) = self.member.next_event() {
-            has_news = true;
-            match told {
-                Told::Outcome(ticket, outcome) => {
-                    self.outcomes.insert(ticket, outcome);
-                }
-                event => self.events.push_back(event),
+            if let Told::Outcome(ticket, outcome) = told {
+                self.outcomes.insert(ticket, outcome);
+                has_news = true;
             }
         }
         has_news

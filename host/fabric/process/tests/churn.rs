@@ -6,10 +6,10 @@ mod support;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use beeline_fabric::{Call, Part, Refusal, SequenceStatus, Value};
+use beeline_fabric::{Call, LocalEvent, NodeId, Part, Refusal, SequenceStatus, Told, Value};
 use beeline_fabric_process::FabricMember;
 use support::Fabric;
-use support::segments::{available, connect, remove};
+use support::segments::{available, available_telling, connect, remove};
 
 /// Lets the others run for another time in each round: removals meet every step of who connects.
 fn linger(round: u32) {
@@ -118,4 +118,23 @@ fn thousand_segments_are_used_and_removed() {
         }
         assert_eq!(connect(&user, 4, id), Err(Refusal::NoSuchSegment));
     }
+}
+
+#[test]
+fn events_that_nobody_asks_for_do_not_pile_up() {
+    let fabric = Fabric::new();
+    let [owner, user] = [4, 8].map(|node| FabricMember::open(fabric.config(node)).unwrap());
+    available_telling(&owner, 7, 64, true);
+    let waited_for = available(&owner, 8, 64);
+    for _ in 0..20 {
+        let remote = connect(&user, 4, 7).unwrap();
+        // It looks, and is asked for no event of the other segment.
+        let wait = Call::WaitLocal { local: waited_for, timeout_nanos: Some(0) };
+        assert_eq!(owner.call(wait), Err(Refusal::Timeout));
+        user.call(Call::Disconnect(remote)).unwrap();
+    }
+    assert_eq!(owner.next_event(), None);
+    let _remote = connect(&user, 4, 7).unwrap();
+    assert!(matches!(owner.next_event(), Some(Told::OfLocal(_, LocalEvent::Connect(NodeId(8))))));
+    assert_eq!(owner.next_event(), None);
 }

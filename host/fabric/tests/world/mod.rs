@@ -153,7 +153,9 @@ impl World {
                 Want::Punch { offset, bytes } => self.processes[who].punched.push((offset, bytes)),
             }
         }
-        while let Some(told) = self.processes[who].member.next_event() {
+        let member = &mut self.processes[who].member;
+        let all = std::iter::from_fn(|| member.next_event().or_else(|| member.next_callback()));
+        for told in all.collect::<Vec<_>>() {
             self.processes[who].told.push(told);
         }
     }

@@ -9,7 +9,12 @@ fn adapter() -> AdapterNumber {
 
 /// Makes a segment that others may connect to.
 pub fn available(member: &FabricMember, id: u32, bytes: u64) -> LocalSegment {
-    let (is_auto, is_private, is_empty, has_callback) = (false, false, false, false);
+    available_telling(member, id, bytes, false)
+}
+
+/// As [`available`], perhaps with a callback.
+pub fn available_telling(member: &FabricMember, id: u32, bytes: u64, has_callback: bool) -> LocalSegment {
+    let (is_auto, is_private, is_empty) = (false, false, false);
     let id = SegmentId(id);
     let create = Call::CreateSegment { id, is_auto, bytes, is_private, is_empty, has_callback };
     let Value::Local(local, _) = member.call(create).unwrap() else { panic!("no segment was made") };

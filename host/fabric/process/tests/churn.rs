@@ -129,7 +129,7 @@ fn events_that_nobody_asks_for_do_not_pile_up() {
     for _ in 0..20 {
         let remote = connect(&user, 4, 7).unwrap();
         // It looks, and is asked for no event of the other segment.
-        let wait = Call::WaitLocal { local: waited_for, timeout_nanos: Some(0) };
+        let wait = Call::WaitLocal { local: waited_for, timeout_nanos: Some(100_000) };
         assert_eq!(owner.call(wait), Err(Refusal::Timeout));
         user.call(Call::Disconnect(remote)).unwrap();
     }

@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -137,4 +138,57 @@ fn events_that_nobody_asks_for_do_not_pile_up() {
     let _remote = connect(&user, 4, 7).unwrap();
     assert!(matches!(owner.next_event(), Some(Told::OfLocal(_, LocalEvent::Connect(NodeId(8))))));
     assert_eq!(owner.next_event(), None);
+}
+
+#[test]
+fn members_connect_to_each_other_at_the_same_moment() {
+    let nodes = [4, 8, 12];
+    for _ in 0..10 {
+        let fabric = Fabric::new();
+        let all_have_segments = Barrier::new(nodes.len());
+        std::thread::scope(|scope| {
+            for node in nodes {
+                let (fabric, all_have_segments) = (&fabric, &all_have_segments);
+                scope.spawn(move || {
+                    let member = FabricMember::open(fabric.config(node)).unwrap();
+                    let local = available(&member, 7, 64);
+                    all_have_segments.wait();
+                    let remotes = nodes.map(|other| connect(&member, other, 7).unwrap());
+                    all_have_segments.wait();
+                    let removal = Call::RemoveSegment { local, is_forced: false };
+                    assert_eq!(member.call(removal), Err(Refusal::Busy));
+                    all_have_segments.wait();
+                    for remote in remotes {
+                        member.call(Call::Disconnect(remote)).unwrap();
+                    }
+                    all_have_segments.wait();
+                    assert_eq!(member.call(removal), Ok(Value::Nothing));
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn threads_of_one_member_wait_for_different_things() {
+    const THREADS: u32 = 8;
+    let fabric = Fabric::new();
+    let [owner, user] = [4, 8].map(|node| FabricMember::open(fabric.config(node)).unwrap());
+    let wait = &|local| owner.call(Call::WaitLocal { local, timeout_nanos: None });
+    let connected = Ok(Value::LocalEvent(LocalEvent::Connect(NodeId(8))));
+    std::thread::scope(|scope| {
+        for id in 0..THREADS {
+            let local = available(&owner, id, 64);
+            scope.spawn(move || assert_eq!(wait(local), connected, "{id}"));
+        }
+        // One of another member, which is woken by none of these.
+        let waiting = scope.spawn(|| {
+            let remote = connect(&user, 4, 0).unwrap();
+            user.call(Call::WaitRemote { remote, timeout_nanos: Some(20_000_000) })
+        });
+        for id in 1..THREADS {
+            connect(&user, 4, id).unwrap();
+        }
+        assert_eq!(waiting.join().unwrap(), Err(Refusal::Timeout));
+    });
 }

@@ -1,6 +1,6 @@
 //! Members that are killed at any moment leave nothing.
 //!
-//! `BEELINE_KILLS` asks for another number of kills than 60. The seed is printed and taken back from `BEELINE_SEED`.
+//! `BEELINE_KILLS` asks for another number of kills than 30. The seed is printed and taken back from `BEELINE_SEED`.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
 
 mod support;
@@ -48,7 +48,7 @@ fn start(fabric: &Fabric, node: u16) -> Process {
 
 #[test]
 fn members_that_are_killed_at_any_moment_leave_no_name_no_claim_and_no_descriptor() {
-    let kills = number("BEELINE_KILLS").unwrap_or(60);
+    let kills = number("BEELINE_KILLS").unwrap_or(30);
     let seed = number("BEELINE_SEED").unwrap_or_else(|| u64::from(std::process::id()));
     println!("BEELINE_SEED={seed}");
     let mut random = Random(seed);

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/**
+ * @file sisci_api.h
+ * SISCI: memory of one program that others write with plain stores, with copies, DMA and interrupts beside it.
+ *
+ * A program makes a segment, another one connects to it, maps it and stores through the pointer:
+ *
+ *     owner:    SCIInitialize, SCIOpen, SCICreateSegment, SCIPrepareSegment, SCISetSegmentAvailable, SCIMapLocalSegment
+ *     consumer: SCIInitialize, SCIOpen, SCIConnectSegment (until SCI_ERR_OK), SCIMapRemoteSegment, SCICreateMapSequence,
+ *               SCIStartSequence (until SCI_SEQ_OK), stores or SCIMemCpy, SCIFlush, SCICheckSequence
+ *
+ * and both take down what they made, last made first. `-lsisci` links it. What follows holds for every function.
+ *
+ * PARAMETERS. `flags` is 0 or an OR of the flags that the function's documentation names; another bit is SCI_ERR_ILLEGAL_FLAG, one
+ * that is known and not possible here SCI_ERR_FLAG_NOT_IMPLEMENTED. `error` is where the code is put, or NULL. A handle that is
+ * removed, never was or is of another kind, and a NULL where something is given back, are SCI_ERR_ILLEGAL_PARAMETER; nothing is
+ * touched then. An adapter number above 15 is SCI_ERR_ILLEGAL_ADAPTERNO, one that is not configured SCI_ERR_NO_SUCH_ADAPTERNO.
+ * Before SCIInitialize(), and in a child of fork with handles of the parent, the code is SCI_ERR_NOT_INITIALIZED. The
+ * documentation of a function names the codes beyond these. A function that fails gives NULL, 0 or the first value of its type
+ * where it gives something.
+ *
+ * TIMES are milliseconds; 0 looks once and does not wait; SCI_INFINITE_TIMEOUT waits until something happens.
+ *
+ * THREADS. Any thread may call any function at any time, with any handle. A handle that one thread removes while another one
+ * waits with it ends that wait with SCI_ERR_CANCELLED. In a child of fork segments stay mapped where they were; the library must be
+ * opened anew there.
+ *
+ * ORDER. Stores through a map may arrive in any order. SCIFlush(), SCIStoreBarrier() and SCICheckSequence() say what has left and
+ * what has arrived. SCIMemCpy() and SCIMemWrite() flush before they return unless told not to.
+ *
+ * NAMES. Each function is exported under its name and under two others, _SISCI_PUBLIC_FUNC_ST_<name> and
+ * _SISCI_PUBLIC_FUNC_MT_<name>, which are the same function here. A program that includes this header calls the second with
+ * _REENTRANT defined and the first without, as it would elsewhere. Flags and queries are macros, and exist as data of type
+ * `const unsigned int`, too: _SISCI_PUBLIC_CONST_<name>.
+ */
+#ifndef SISCI_API_H
+#define SISCI_API_H
+
+#include "sisci_types.h"
+
+/** Makes the name of a function's symbol of the function's name. */
+#ifdef _REENTRANT
+#define _SISCI_EXPANDE_FUNCTION_NAME(name) _SISCI_PUBLIC_FUNC_MT_##name
+#else
+#define _SISCI_EXPANDE_FUNCTION_NAME(name) _SISCI_PUBLIC_FUNC_ST_##name
+#endif
+/** Makes the name of a constant's symbol of the constant's name. */
+#define _SISCI_EXPANDE_CONSTANT_NAME(name) _SISCI_PUBLIC_CONST_##name
+
+#include "sisci_api/flags.h"
+#include "sisci_api/lifecycle.h"
+#include "sisci_api/segment.h"
+#include "sisci_api/remote.h"
+#include "sisci_api/transfer.h"
+#include "sisci_api/dma.h"
+#include "sisci_api/interrupt.h"
+#include "sisci_api/node.h"
+#include "sisci_api/device.h"
+#include "sisci_api/version1.h"
+
+#endif

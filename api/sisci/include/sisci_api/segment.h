@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/**
+ * @file segment.h
+ * Segments of this process.
+ *
+ * States: a segment is NOT PREPARED when it is made, PREPARED for an adapter, and AVAILABLE through it; one that is made
+ * SCI_FLAG_EMPTY is EMPTY until memory is registered or attached. SCISetSegmentUnavailable() goes back to PREPARED;
+ * SCIRemoveSegment() ends it in any state.
+ */
+#ifndef SISCI_API_SEGMENT_H
+#define SISCI_API_SEGMENT_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SCICreateSegment _SISCI_EXPANDE_FUNCTION_NAME(SCICreateSegment)
+#define SCIPrepareSegment _SISCI_EXPANDE_FUNCTION_NAME(SCIPrepareSegment)
+#define SCISetSegmentAvailable _SISCI_EXPANDE_FUNCTION_NAME(SCISetSegmentAvailable)
+#define SCISetSegmentUnavailable _SISCI_EXPANDE_FUNCTION_NAME(SCISetSegmentUnavailable)
+#define SCIRemoveSegment _SISCI_EXPANDE_FUNCTION_NAME(SCIRemoveSegment)
+#define SCIMapLocalSegment _SISCI_EXPANDE_FUNCTION_NAME(SCIMapLocalSegment)
+#define SCIWaitForLocalSegmentEvent _SISCI_EXPANDE_FUNCTION_NAME(SCIWaitForLocalSegmentEvent)
+#define SCIGetLocalSegmentSize _SISCI_EXPANDE_FUNCTION_NAME(SCIGetLocalSegmentSize)
+#define SCIGetLocalSegmentId _SISCI_EXPANDE_FUNCTION_NAME(SCIGetLocalSegmentId)
+#define SCIShareSegment _SISCI_EXPANDE_FUNCTION_NAME(SCIShareSegment)
+#define SCIAttachLocalSegment _SISCI_EXPANDE_FUNCTION_NAME(SCIAttachLocalSegment)
+#define SCIRegisterSegmentMemory _SISCI_EXPANDE_FUNCTION_NAME(SCIRegisterSegmentMemory)
+#define SCIAttachPhysicalMemory _SISCI_EXPANDE_FUNCTION_NAME(SCIAttachPhysicalMemory)
+
+/**
+ * Makes a segment of zeroed memory. Pages are taken when they are first touched.
+ *
+ * @param sd        the descriptor that it belongs to
+ * @param segment   where the segment is put
+ * @param segmentId its number within the node; with SCI_FLAG_AUTO_ID, where to begin (SCIGetLocalSegmentId() gives what was taken)
+ * @param size      bytes
+ * @param callback  is called with SCI_FLAG_USE_CALLBACK, as connections to the segment come and go
+ * @param arg       what the callback is given
+ *
+ * Flags: SCI_FLAG_USE_CALLBACK, SCI_FLAG_EMPTY, SCI_FLAG_PRIVATE, SCI_FLAG_DMA_SOURCE_ONLY, SCI_FLAG_AUTO_ID, SCI_FLAG_BROADCAST,
+ * SCI_FLAG_SHARE_EXTERNAL, SCI_FLAG_ALLOW_UNICAST.
+ * Errors: SCI_ERR_SEGMENTID_USED; SCI_ERR_SIZE_ALIGNMENT (0 bytes); SCI_ERR_NOSPC (no memory, no free number); SCI_ERR_MAX_ENTRIES;
+ * SCI_ERR_ILLEGAL_FLAG (SCI_FLAG_AUTO_ID with SCI_FLAG_PRIVATE: a private segment has no number that others see);
+ * SCI_ERR_ILLEGAL_PARAMETER (SCI_FLAG_USE_CALLBACK without a callback).
+ * States: gives NOT PREPARED, or EMPTY.
+ */
+void SCICreateSegment(sci_desc_t sd, sci_local_segment_t *segment, unsigned int segmentId, size_t size,
+                      sci_cb_local_segment_t callback, void *arg, unsigned int flags, sci_error_t *error);
+
+/**
+ * Prepares a segment for an adapter.
+ *
+ * Flags: SCI_FLAG_DMA_SOURCE_ONLY, SCI_FLAG_BROADCAST.
+ * Errors: SCI_ERR_ILLEGAL_OPERATION (EMPTY).
+ * States: NOT PREPARED becomes PREPARED; PREPARED and AVAILABLE stay, with one adapter more.
+ */
+void SCIPrepareSegment(sci_local_segment_t segment, unsigned int localAdapterNo, unsigned int flags, sci_error_t *error);
+
+/**
+ * Lets others connect through an adapter, whether its link is up or down.
+ *
+ * Errors: SCI_ERR_SEGMENT_NOT_PREPARED; SCI_ERR_ILLEGAL_OPERATION (EMPTY; private, or memory that cannot be shared with others).
+ * States: PREPARED becomes AVAILABLE; AVAILABLE stays.
+ */
+void SCISetSegmentAvailable(sci_local_segment_t segment, unsigned int localAdapterNo, unsigned int flags,
+                            sci_error_t *error);
+
+/**
+ * Lets nobody connect any more through an adapter. Connections that are there stay.
+ *
+ * Flags: SCI_FLAG_FORCE_DISCONNECT: connections are lost (SCI_CB_LOST). SCI_FLAG_NOTIFY: whoever is connected is told
+ * (SCI_CB_NOT_OPERATIONAL).
+ * Errors: SCI_ERR_SEGMENT_NOT_PREPARED; SCI_ERR_ILLEGAL_OPERATION (EMPTY, or not available through this adapter).
+ * States: AVAILABLE becomes PREPARED.
+ */
+void SCISetSegmentUnavailable(sci_local_segment_t segment, unsigned int localAdapterNo, unsigned int flags,
+                              sci_error_t *error);
+
+/**
+ * Removes a segment. Its number is free again when the function returns.
+ *
+ * Flags: SCI_FLAG_FORCE_REMOVE: connections of others are lost.
+ * Errors: SCI_ERR_BUSY while it is mapped here, a transfer uses it, or (without the flag) somebody is connected. Try again then.
+ * Waits for a callback of the segment that is running, unless it is called in a callback.
+ */
+void SCIRemoveSegment(sci_local_segment_t segment, unsigned int flags, sci_error_t *error);
+
+/**
+ * Maps a part of a segment into this process.
+ *
+ * @param map    where the map is put
+ * @param offset where the part begins
+ * @param size   bytes of it
+ * @param addr   where it is wanted, with SCI_FLAG_FIXED_MAP_ADDR; else it is not looked at
+ * @return the address of its first byte, or NULL
+ *
+ * Flags: SCI_FLAG_FIXED_MAP_ADDR, SCI_FLAG_READONLY_MAP, SCI_FLAG_LOCK_OPERATION, SCI_FLAG_BROADCAST, SCI_FLAG_SHARED_MAP.
+ * Errors: SCI_ERR_OUT_OF_RANGE; SCI_ERR_SIZE_ALIGNMENT (0 bytes); SCI_ERR_ILLEGAL_ADDRESS (taken, or no multiple of a page from the
+ * part's page); SCI_ERR_NOSPC; SCI_ERR_ILLEGAL_OPERATION (EMPTY).
+ * States: every one but EMPTY.
+ */
+void *SCIMapLocalSegment(sci_local_segment_t segment, sci_map_t *map, size_t offset, size_t size, void *addr,
+                         unsigned int flags, sci_error_t *error);
+
+/**
+ * Waits until somebody connects to a segment or disconnects from it, or a link of it goes down or comes up.
+ *
+ * @param nodeId         where the other node's number is put; may be NULL
+ * @param localAdapterNo where the adapter is put; may be NULL
+ * @param timeout        milliseconds
+ * @return what happened
+ *
+ * Errors: SCI_ERR_TIMEOUT; SCI_ERR_CANCELLED; SCI_ERR_ILLEGAL_OPERATION (the segment has a callback).
+ */
+sci_segment_cb_reason_t SCIWaitForLocalSegmentEvent(sci_local_segment_t segment, unsigned int *nodeId,
+                                                    unsigned int *localAdapterNo, unsigned int timeout,
+                                                    unsigned int flags, sci_error_t *error);
+
+/** Returns the bytes of a segment, or 0 if there is no such segment. */
+size_t SCIGetLocalSegmentSize(sci_local_segment_t segment);
+
+/** Returns the number of a segment, or 0 if there is no such segment. */
+unsigned int SCIGetLocalSegmentId(sci_local_segment_t segment);
+
+/**
+ * Lets other processes of the node attach a segment (SCIAttachLocalSegment()). The segment and its content then live as long as
+ * one of them has it, though connections to it do not outlive the process that made it.
+ *
+ * Errors: SCI_ERR_ILLEGAL_OPERATION (EMPTY, or private).
+ */
+void SCIShareSegment(sci_local_segment_t segment, unsigned int flags, sci_error_t *error);
+
+/**
+ * Attaches a segment that another process of the node has made and shared.
+ *
+ * @param segment   where the segment is put
+ * @param segmentId the number that it was made with
+ * @param size      where its bytes are put; may be NULL
+ * @param callback  as for SCICreateSegment()
+ *
+ * Flags: SCI_FLAG_USE_CALLBACK.
+ * Errors: SCI_ERR_ACCESS (no segment of this number, another node's, or not shared).
+ */
+void SCIAttachLocalSegment(sci_desc_t sd, sci_local_segment_t *segment, unsigned int segmentId, size_t *size,
+                           sci_cb_local_segment_t callback, void *arg, unsigned int flags, sci_error_t *error);
+
+/**
+ * Puts memory of the program behind an EMPTY segment. The program keeps it until the segment is removed.
+ *
+ * Memory that others can map (a file or a memfd, mapped shared) can be made available; other memory is good for DMA and for copies
+ * of this process, and SCISetSegmentAvailable() answers SCI_ERR_ILLEGAL_OPERATION.
+ *
+ * Flags: SCI_FLAG_LOCK_USER_MEM; SCI_FLAG_PHYSICAL, SCI_FLAG_CUDA_BUFFER and SCI_FLAG_SCIF_BUFFER are
+ * SCI_ERR_FLAG_NOT_IMPLEMENTED.
+ * Errors: SCI_ERR_ILLEGAL_ADDRESS; SCI_ERR_SIZE_ALIGNMENT; SCI_ERR_ILLEGAL_OPERATION (not EMPTY).
+ * States: EMPTY becomes NOT PREPARED.
+ */
+void SCIRegisterSegmentMemory(void *address, size_t size, sci_local_segment_t segment, unsigned int flags,
+                              sci_error_t *error);
+
+/**
+ * Puts memory of a device behind an EMPTY segment.
+ *
+ * @param ioaddress its address on the bus
+ * @param address   where the program has it mapped; may be NULL
+ * @param busNo     the bus
+ *
+ * Flags: SCI_FLAG_CUDA_BUFFER.
+ * Errors: SCI_ERR_NOT_SUPPORTED where the kernel offers no way to it; SCI_ERR_ILLEGAL_ADDRESS; SCI_ERR_ILLEGAL_OPERATION (not EMPTY).
+ * States: EMPTY becomes NOT PREPARED.
+ */
+void SCIAttachPhysicalMemory(sci_ioaddr_t ioaddress, void *address, unsigned int busNo, size_t size,
+                             sci_local_segment_t segment, unsigned int flags, sci_error_t *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -90,7 +90,11 @@ impl<T: Kind + Send + Sync> Pinned<T> {
         Ok(Some(value))
     }
 
-    fn remove(&'static self, handle: Handle<T>, stop: impl FnOnce(&T)) -> Outcome<T> {
+    /// Removes the object of a handle that C passes by value, as [`Pinned::close`] does that of a variable.
+    ///
+    /// # Errors
+    /// As [`Pinned::close`]; the handle is NULL.
+    pub fn remove(&'static self, handle: Handle<T>, stop: impl FnOnce(&T)) -> Outcome<T> {
         let index = handle.index(CAPACITY).ok_or_else(|| handle.refused())?;
         if thread::has_pins() {
             let why = "a function further up in this thread is using a handle, whose handler called this one";

@@ -122,6 +122,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         ],
     ),
     ("api/c", &["os/mmio", "os/domain", "os/ffi", "host/rpc", "api/rust"]),
+    ("api/sisci", &["os/mmio", "os/domain", "os/ffi", "host/fabric", "host/fabric/process"]),
     (
         "app/beeline",
         &[

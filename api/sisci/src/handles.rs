@@ -1,0 +1,73 @@
+//! Handles of C, and the objects that they name.
+
+use std::sync::Arc;
+
+use beeline_ffi::{Handle, Kind, Outcome, Pinned};
+
+use crate::session::{self, Belongs, Session, not_initialized};
+
+/// An object that C has a handle of.
+pub(crate) trait Object: Kind + Send + Sync {
+    fn belongs(&self) -> &Belongs;
+
+    fn session(&self) -> &Arc<Session> {
+        self.belongs().session()
+    }
+}
+
+/// The objects of a kind. Put it into a `static`.
+pub(crate) struct Table<T: 'static>(Pinned<T>);
+
+impl<T: Object> Table<T> {
+    pub(crate) const fn new() -> Self {
+        Table(Pinned::new())
+    }
+
+    /// Shows the object of a handle to `look`. It is not removed meanwhile.
+    ///
+    /// # Errors
+    /// The handle names no object of this process; what `look` fails with.
+    #[inline(always)]
+    pub(crate) fn with<R>(
+        &'static self,
+        handle: Handle<T>,
+        look: impl FnOnce(&T) -> Outcome<R>,
+    ) -> Outcome<R> {
+        let shown = self.0.with(handle, |object| {
+            object.session().check()?;
+            look(object)
+        });
+        match shown {
+            Ok(result) => result,
+            Err(refused) => Err(if session::is_initialized() { refused } else { not_initialized() }),
+        }
+    }
+
+    /// Makes an object, and gives its handle. `remove` removes it when the program ends its use of the library.
+    ///
+    /// # Errors
+    /// There are as many as there can be, or the program has ended its use of the library meanwhile.
+    pub(crate) fn make(
+        &'static self,
+        session: &Arc<Session>,
+        make: impl FnOnce(Belongs) -> T,
+        remove: fn(Handle<T>) -> Outcome<()>,
+    ) -> Outcome<Handle<T>> {
+        let belongs = session.place();
+        let number = belongs.number();
+        let handle = self.0.insert(make(belongs))?;
+        if !session.put(number, Box::new(move || remove(handle))) {
+            remove(handle)?;
+            return Err(not_initialized());
+        }
+        Ok(handle)
+    }
+
+    /// Takes the object of a handle out, as soon as no other thread uses it.
+    ///
+    /// # Errors
+    /// The handle names no object.
+    pub(crate) fn remove(&'static self, handle: Handle<T>) -> Outcome<T> {
+        self.0.remove(handle, |_| ())
+    }
+}

@@ -1,0 +1,194 @@
+//! Segments of this process.
+
+use core::ffi::c_void;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use beeline_fabric::{AdapterNumber, Call, LocalEvent, LocalSegment, SegmentId, Value};
+use beeline_ffi::{Handle, Kind, Out, Outcome};
+
+use crate::constants::{
+    SCI_CB_CONNECT, SCI_CB_DISCONNECT, SCI_CB_LOST, SCI_FLAG_ALLOW_UNICAST, SCI_FLAG_AUTO_ID,
+    SCI_FLAG_BROADCAST, SCI_FLAG_DMA_SOURCE_ONLY, SCI_FLAG_EMPTY, SCI_FLAG_FORCE_DISCONNECT,
+    SCI_FLAG_FORCE_REMOVE, SCI_FLAG_NOTIFY, SCI_FLAG_PRIVATE, SCI_FLAG_SHARE_EXTERNAL, SCI_FLAG_USE_CALLBACK,
+};
+use crate::edge::{Error, edge, edge_without_code, refused, unexpected};
+use crate::flags::Flags;
+use crate::handles::{Object, Table};
+use crate::lifecycle::{DESCRIPTORS, Descriptor};
+use crate::node::timeout_nanos;
+use crate::session::Belongs;
+use crate::uses::Use;
+
+/// `sci_local_segment_t`.
+pub(crate) struct Local {
+    belongs: Belongs,
+    _of_descriptor: Use,
+    pub(crate) segment: LocalSegment,
+    id: SegmentId,
+    bytes: usize,
+    /// The adapter on which it was made available last: events are of that one.
+    adapter: AtomicU32,
+}
+
+impl Kind for Local {
+    const NAME: &'static str = "sci_local_segment_t";
+    const TAG: u8 = 0x53;
+}
+
+impl Object for Local {
+    fn belongs(&self) -> &Belongs {
+        &self.belongs
+    }
+}
+
+pub(crate) static LOCALS: Table<Local> = Table::new();
+
+/// `sci_cb_local_segment_t`.
+pub(crate) type LocalCallback = extern "C" fn(*mut c_void, Handle<Local>, u32, u32, u32, u32) -> u32;
+
+const CREATE: Flags = Flags {
+    done: SCI_FLAG_PRIVATE | SCI_FLAG_AUTO_ID | SCI_FLAG_DMA_SOURCE_ONLY,
+    not_done: SCI_FLAG_USE_CALLBACK
+        | SCI_FLAG_EMPTY
+        | SCI_FLAG_BROADCAST
+        | SCI_FLAG_ALLOW_UNICAST
+        | SCI_FLAG_SHARE_EXTERNAL,
+};
+const PREPARE: Flags = Flags { done: SCI_FLAG_DMA_SOURCE_ONLY, not_done: 0 };
+const UNAVAILABLE: Flags = Flags { done: SCI_FLAG_FORCE_DISCONNECT, not_done: SCI_FLAG_NOTIFY };
+const REMOVE: Flags = Flags { done: SCI_FLAG_FORCE_REMOVE, not_done: 0 };
+
+#[expect(clippy::too_many_arguments, reason = "the signature of SISCI")]
+pub(crate) fn create(
+    descriptor: Handle<Descriptor>,
+    segment: Out<'_, Handle<Local>>,
+    id: u32,
+    bytes: usize,
+    _callback: Option<LocalCallback>,
+    _argument: *mut c_void,
+    flags: u32,
+    error: Error<'_>,
+) {
+    edge("SCICreateSegment", error, (), || {
+        segment.put(Handle::NULL, "segment")?;
+        let (session, of_descriptor) = DESCRIPTORS.with(descriptor, |descriptor| {
+            CREATE.check(flags)?;
+            Ok((descriptor.session().clone(), descriptor.uses.begin()?))
+        })?;
+        let created = session.call(Call::CreateSegment {
+            id: SegmentId(id),
+            is_auto: flags & SCI_FLAG_AUTO_ID != 0,
+            bytes: bytes as u64,
+            is_private: flags & SCI_FLAG_PRIVATE != 0,
+            is_empty: false,
+            has_callback: false,
+        })?;
+        let Value::Local(local, id) = created else { return Err(unexpected()) };
+        let make = |belongs| Local {
+            belongs,
+            _of_descriptor: of_descriptor,
+            segment: local,
+            id,
+            bytes,
+            adapter: AtomicU32::new(0),
+        };
+        match LOCALS.make(&session, make, |local| remove(local, true)) {
+            Ok(handle) => segment.put(handle, "segment"),
+            Err(failure) => {
+                // There is no handle for it, so nobody else has removed it.
+                let _removed = session.call(Call::RemoveSegment { local, is_forced: true });
+                Err(failure)
+            }
+        }
+    });
+}
+
+/// Makes a call on a segment and an adapter.
+fn on_adapter(
+    segment: Handle<Local>,
+    adapter: u32,
+    (known, flags): (&Flags, u32),
+    call: impl FnOnce(LocalSegment, AdapterNumber) -> Call,
+) -> Outcome<()> {
+    LOCALS.with(segment, |local| {
+        known.check(flags)?;
+        let number = AdapterNumber::new(adapter).map_err(refused)?;
+        let call = call(local.segment, number);
+        local.session().call(call)?;
+        if let Call::SetAvailable(..) = call {
+            local.adapter.store(adapter, Ordering::Relaxed);
+        }
+        Ok(())
+    })
+}
+
+pub(crate) fn prepare(segment: Handle<Local>, adapter: u32, flags: u32, error: Error<'_>) {
+    edge("SCIPrepareSegment", error, (), || on_adapter(segment, adapter, (&PREPARE, flags), Call::Prepare));
+}
+
+pub(crate) fn set_available(segment: Handle<Local>, adapter: u32, flags: u32, error: Error<'_>) {
+    edge("SCISetSegmentAvailable", error, (), || {
+        on_adapter(segment, adapter, (&Flags::NONE, flags), Call::SetAvailable)
+    });
+}
+
+pub(crate) fn set_unavailable(segment: Handle<Local>, adapter: u32, flags: u32, error: Error<'_>) {
+    edge("SCISetSegmentUnavailable", error, (), || {
+        let is_forced = flags & SCI_FLAG_FORCE_DISCONNECT != 0;
+        on_adapter(segment, adapter, (&UNAVAILABLE, flags), |local, adapter| Call::SetUnavailable {
+            local,
+            adapter,
+            is_forced,
+        })
+    });
+}
+
+pub(crate) fn remove_segment(segment: Handle<Local>, flags: u32, error: Error<'_>) {
+    edge("SCIRemoveSegment", error, (), || {
+        LOCALS.with(segment, |_| REMOVE.check(flags))?;
+        remove(segment, flags & SCI_FLAG_FORCE_REMOVE != 0)
+    });
+}
+
+pub(crate) fn remove(segment: Handle<Local>, is_forced: bool) -> Outcome<()> {
+    LOCALS.with(segment, |local| {
+        // Who waits for an event of it is told, and leaves it.
+        local.session().call(Call::RemoveSegment { local: local.segment, is_forced })
+    })?;
+    LOCALS.remove(segment).map(drop)
+}
+
+pub(crate) fn id(segment: Handle<Local>) -> u32 {
+    edge_without_code("SCIGetLocalSegmentId", 0, || LOCALS.with(segment, |local| Ok(local.id.0)))
+}
+
+pub(crate) fn size(segment: Handle<Local>) -> usize {
+    edge_without_code("SCIGetLocalSegmentSize", 0, || LOCALS.with(segment, |local| Ok(local.bytes)))
+}
+
+pub(crate) fn wait(
+    segment: Handle<Local>,
+    node: Out<'_, u32>,
+    adapter: Out<'_, u32>,
+    timeout: u32,
+    flags: u32,
+    error: Error<'_>,
+) -> u32 {
+    edge("SCIWaitForLocalSegmentEvent", error, 0, || {
+        LOCALS.with(segment, |local| {
+            Flags::NONE.check(flags)?;
+            node.check("sourceNodeId")?;
+            adapter.check("localAdapterNo")?;
+            let wait = Call::WaitLocal { local: local.segment, timeout_nanos: timeout_nanos(timeout) };
+            let Value::LocalEvent(event) = local.session().call(wait)? else { return Err(unexpected()) };
+            let (reason, from) = match event {
+                LocalEvent::Connect(node) => (SCI_CB_CONNECT, node),
+                LocalEvent::Disconnect(node) => (SCI_CB_DISCONNECT, node),
+                LocalEvent::Lost(node) => (SCI_CB_LOST, node),
+            };
+            node.put(from.0.into(), "sourceNodeId")?;
+            adapter.put(local.adapter.load(Ordering::Relaxed), "localAdapterNo")?;
+            Ok(reason)
+        })
+    })
+}

@@ -1,0 +1,174 @@
+//! This process as a user of the library: from `SCIInitialize` to `SCITerminate`, and a member of a fabric from the first `SCIOpen` on.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::Duration;
+
+use beeline_fabric::{Call, Value};
+use beeline_fabric_process::{FabricConfig, FabricMember};
+use beeline_ffi::{Failure, Outcome};
+use beeline_mmio::{PerProcess, ThisProcess};
+
+use crate::config;
+use crate::edge::{failure, refused};
+use crate::errors;
+
+/// The library in this process. A child of fork has one of its own, which is not initialized.
+static LIBRARY: PerProcess<Mutex<Library>> = PerProcess::new();
+
+/// How often, and after how long, something is tried again that another thread is about to let go of.
+const ATTEMPTS: u32 = 1000;
+const REST: Duration = Duration::from_millis(1);
+
+#[derive(Default)]
+struct Library {
+    /// Calls of `SCIInitialize` without one of `SCITerminate`.
+    initialized: u32,
+    config: Option<FabricConfig>,
+    session: Option<Arc<Session>>,
+}
+
+/// A membership of the fabric, and what the program has of it.
+pub(crate) struct Session {
+    process: ThisProcess,
+    member: FabricMember,
+    objects: Mutex<Objects>,
+}
+
+/// Removes something that the program has, by force where there is one.
+pub(crate) type Removal = Box<dyn Fn() -> Outcome<()> + Send>;
+
+/// What the program has, by numbers that grow: what was made of something comes after it.
+struct Objects {
+    /// Nothing once the session ends.
+    live: Option<BTreeMap<u64, Removal>>,
+    next: u64,
+}
+
+/// A place among what the program has, given up where this is dropped.
+pub(crate) struct Belongs {
+    session: Arc<Session>,
+    number: u64,
+}
+
+pub(crate) fn initialize() -> Outcome<()> {
+    let mut library = library();
+    if library.initialized == 0 {
+        library.config = Some(config::read()?);
+    }
+    library.initialized = library.initialized.saturating_add(1);
+    Ok(())
+}
+
+/// Ends what `initialize` began. What the program still has is removed with the last end.
+pub(crate) fn terminate() {
+    let mut library = library();
+    library.initialized = library.initialized.saturating_sub(1);
+    if library.initialized == 0 {
+        library.config = None;
+        let session = library.session.take();
+        drop(library);
+        if let Some(session) = session {
+            session.end();
+        }
+    }
+}
+
+pub(crate) fn is_initialized() -> bool {
+    library().initialized > 0
+}
+
+/// The fabric that this process is configured for.
+pub(crate) fn config() -> Outcome<FabricConfig> {
+    library().config.clone().ok_or_else(not_initialized)
+}
+
+/// The session, begun if need be.
+pub(crate) fn open() -> Outcome<Arc<Session>> {
+    let mut library = library();
+    let config = library.config.clone().ok_or_else(not_initialized)?;
+    if let Some(session) = &library.session {
+        return Ok(Arc::clone(session));
+    }
+    let member = FabricMember::open(config).map_err(|error| {
+        failure(errors::SYSTEM, format!("this process does not join the fabric: {error}"))
+    })?;
+    let objects = Mutex::new(Objects { live: Some(BTreeMap::new()), next: 0 });
+    let session = Arc::new(Session { process: ThisProcess::get(), member, objects });
+    library.session = Some(Arc::clone(&session));
+    Ok(session)
+}
+
+fn library() -> MutexGuard<'static, Library> {
+    lock(LIBRARY.get_or_init(Mutex::default))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cold]
+pub(crate) fn not_initialized() -> Failure {
+    failure(errors::NOT_INITIALIZED, "SCIInitialize was not called in this process, or SCITerminate was")
+}
+
+impl Session {
+    /// Fails in a child of fork, which has nothing of its parent's.
+    #[inline]
+    pub(crate) fn check(&self) -> Outcome<()> {
+        if self.process.is_this() { Ok(()) } else { Err(not_initialized()) }
+    }
+
+    pub(crate) fn member(&self) -> &FabricMember {
+        &self.member
+    }
+
+    pub(crate) fn call(&self, call: Call) -> Outcome<Value> {
+        self.member.call(call).map_err(refused)
+    }
+
+    /// A place for something that is about to be made.
+    pub(crate) fn place(self: &Arc<Self>) -> Belongs {
+        let mut objects = lock(&self.objects);
+        objects.next += 1;
+        Belongs { session: Arc::clone(self), number: objects.next }
+    }
+
+    /// Puts what was made into its place; whether the session still goes on.
+    pub(crate) fn put(&self, number: u64, removal: Removal) -> bool {
+        lock(&self.objects).live.as_mut().map(|live| live.insert(number, removal)).is_some()
+    }
+
+    fn end(self: Arc<Self>) {
+        let live = lock(&self.objects).live.take();
+        // The last first: what was made of something is removed before it.
+        for remove in live.into_iter().flat_map(BTreeMap::into_values).rev() {
+            // Another thread may be about to let go of what was made of it.
+            for _ in 0..ATTEMPTS {
+                match remove() {
+                    Err(failure) if failure.status.cast_unsigned() == errors::BUSY => sleep(REST),
+                    _ => break,
+                }
+            }
+        }
+    }
+}
+
+impl Belongs {
+    pub(crate) fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+impl Drop for Belongs {
+    fn drop(&mut self) {
+        if let Some(live) = &mut lock(&self.session.objects).live {
+            live.remove(&self.number);
+        }
+    }
+}

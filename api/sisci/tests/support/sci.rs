@@ -1,0 +1,70 @@
+//! The functions as C declares them: any address is a handle, and memory is what the caller says.
+
+use core::ffi::{c_char, c_void};
+
+use sisci as _;
+
+pub type Pointer = *mut c_void;
+
+/// Declares functions of the library, each with the pointer to its code at the end, and makes safe calls of them that give the code.
+macro_rules! functions {
+    ($($name:ident($($argument:ident: $type:ty),*) $(-> $gives:ty)?;)*) => {$(
+        #[allow(non_snake_case, clippy::too_many_arguments, reason = "functions of C")]
+        pub fn $name($($argument: $type),*) -> (functions!(@gives $($gives)?), u32) {
+            unsafe extern "C" {
+                fn $name($($argument: $type,)* error: *mut u32) $(-> $gives)?;
+            }
+            let mut error = u32::MAX;
+            // SAFETY: the signature is that of the headers; the library looks at pointers before it follows them, and those that are
+            // followed are variables of the actor.
+            let given = unsafe { $name($($argument,)* &raw mut error) };
+            (given, error)
+        }
+    )*};
+    (@gives) => { () };
+    (@gives $gives:ty) => { $gives };
+}
+
+functions! {
+    SCIInitialize(flags: u32);
+    SCIOpen(sd: *mut Pointer, flags: u32);
+    SCIClose(sd: Pointer, flags: u32);
+    SCICreateSegment(sd: Pointer, segment: *mut Pointer, id: u32, size: usize, callback: Pointer, argument: Pointer, flags: u32);
+    SCIPrepareSegment(segment: Pointer, adapter: u32, flags: u32);
+    SCISetSegmentAvailable(segment: Pointer, adapter: u32, flags: u32);
+    SCISetSegmentUnavailable(segment: Pointer, adapter: u32, flags: u32);
+    SCIRemoveSegment(segment: Pointer, flags: u32);
+    SCIWaitForLocalSegmentEvent(segment: Pointer, node: *mut u32, adapter: *mut u32, timeout: u32, flags: u32) -> u32;
+    SCIConnectSegment(sd: Pointer, segment: *mut Pointer, node: u32, id: u32, adapter: u32, callback: Pointer, argument: Pointer, timeout: u32, flags: u32);
+    SCIDisconnectSegment(segment: Pointer, flags: u32);
+    SCIWaitForRemoteSegmentEvent(segment: Pointer, status: *mut u32, timeout: u32, flags: u32) -> u32;
+    SCIMapLocalSegment(segment: Pointer, map: *mut Pointer, offset: usize, size: usize, address: Pointer, flags: u32) -> Pointer;
+    SCIMapRemoteSegment(segment: Pointer, map: *mut Pointer, offset: usize, size: usize, address: Pointer, flags: u32) -> Pointer;
+    SCIUnmapSegment(map: Pointer, flags: u32);
+    SCIGetLocalNodeId(adapter: u32, node: *mut u32, flags: u32);
+}
+
+/// Declares functions without a code.
+macro_rules! getters {
+    ($($name:ident($($argument:ident: $type:ty),*) $(-> $gives:ty)?;)*) => {$(
+        #[allow(non_snake_case, clippy::too_many_arguments, reason = "functions of C")]
+        pub fn $name($($argument: $type),*) $(-> $gives)? {
+            unsafe extern "C" {
+                fn $name($($argument: $type),*) $(-> $gives)?;
+            }
+            // SAFETY: as above.
+            unsafe { $name($($argument),*) }
+        }
+    )*};
+}
+
+getters! {
+    SCITerminate();
+    SCIGetErrorString(error: u32) -> *const c_char;
+    SCIGetLocalSegmentId(segment: Pointer) -> u32;
+    SCIGetLocalSegmentSize(segment: Pointer) -> usize;
+    SCIGetRemoteSegmentId(segment: Pointer) -> u32;
+    SCIGetRemoteSegmentNodeId(segment: Pointer) -> u32;
+    SCIGetRemoteSegmentSize(segment: Pointer) -> usize;
+    SCIGetMapPointer(map: Pointer) -> Pointer;
+}

@@ -18,10 +18,10 @@ built = $(target)/release/beeline
 staged = $(target)/install
 
 .DEFAULT_GOAL := help
-.PHONY: help run figures check test bench long gen rtl-tools build stage install uninstall clean
+.PHONY: help run figures check test bench long gen rtl-tools build stage install uninstall install-sisci uninstall-sisci clean
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
 	@printf '\nLanes of make test, each one command:\n\n'
 	@$(CARGO) xtask --help 2>/dev/null | sed -n '/^Commands:/,/^Options:/p' | sed '1d;$$d'
 
@@ -77,6 +77,12 @@ uninstall: ## what install put there
 	rm -f $(bashdir)/beeline $(zshdir)/_beeline $(fishdir)/beeline.fish
 	rm -rf $(includedir) $(licencedir)
 	$(MAKE) -C api/c uninstall PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
+
+install-sisci: ## libsisci, its headers and examples, as programs of SISCI expect them; PREFIX=/usr/local DESTDIR=
+	$(MAKE) -C api/sisci install PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
+
+uninstall-sisci: ## what install-sisci put there
+	$(MAKE) -C api/sisci uninstall PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
 
 clean: ## everything that was built
 	$(CARGO) clean

@@ -94,12 +94,12 @@ void SCIStartDmaTransferVec(sci_dma_queue_t dq, sci_local_segment_t localSegment
                             size_t vecLength, dis_dma_vec_t *vec, sci_cb_dma_t callback, void *arg, unsigned int flags,
                             sci_error_t *error);
 
-/** Is SCIStartDmaTransfer() by its other name. */
+/** Is SCIStartDmaTransfer() by its other name. Flags: as there. */
 void DISStartDmaTransfer(sci_dma_queue_t dq, sci_local_segment_t localSegment, sci_remote_segment_t remoteSegment,
                          size_t localOffset, size_t size, size_t remoteOffset, sci_cb_dma_t callback, void *arg,
                          unsigned int flags, sci_error_t *error);
 
-/** Is SCIStartDmaTransferVec() by its other name. */
+/** Is SCIStartDmaTransferVec() by its other name. Flags: as there. */
 void DISStartDmaTransferVec(sci_dma_queue_t dq, sci_local_segment_t localSegment, sci_remote_segment_t remoteSegment,
                             size_t vecLength, dis_dma_vec_t *vec, sci_cb_dma_t callback, void *arg, unsigned int flags,
                             sci_error_t *error);

@@ -151,6 +151,7 @@ void SCITriggerDataInterrupt(sci_remote_data_interrupt_t interrupt, void *data, 
 /**
  * Makes an interrupt that a store into a segment triggers (version 1).
  *
+ * Flags: SCI_FLAG_USE_CALLBACK, SCI_FLAG_CONDITIONAL_INTERRUPT.
  * Errors: SCI_ERR_NOT_SUPPORTED: memory tells nobody of a store.
  */
 void SCIRegisterInterruptFlag(unsigned int localAdapterNo, sci_local_interrupt_t *interrupt, sci_local_segment_t segment,

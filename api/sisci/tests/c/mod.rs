@@ -1,0 +1,51 @@
+//! Programs in C: the headers, and how they are compiled.
+#![allow(dead_code, reason = "not every test file needs everything")]
+
+pub mod facts;
+pub mod installed;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+pub const HERE: &str = env!("CARGO_MANIFEST_DIR");
+pub const STRICT: [&str; 5] = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-O1"];
+pub const C11: [&str; 2] = ["cc", "-std=c11"];
+pub const CPP17: [&str; 4] = ["c++", "-std=c++17", "-x", "c++"];
+
+pub fn succeed(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{command:?}: {}\n{out}{err}", output.status);
+    out.into_owned()
+}
+
+/// The headers that programs include by name.
+pub fn headers() -> Vec<String> {
+    let include = Path::new(HERE).join("include");
+    let own = files(&include).into_iter().chain(files(&include.join("dis")));
+    own.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect()
+}
+
+/// Each function with the comment before it.
+pub fn comments() -> impl Iterator<Item = (String, String)> {
+    let texts = files(&Path::new(HERE).join("include/sisci_api")).into_iter();
+    texts.map(|path| std::fs::read_to_string(path).unwrap()).flat_map(|text| {
+        let parts: Vec<String> = text.split("/**").skip(1).map(str::to_owned).collect();
+        parts.into_iter().filter_map(|part| {
+            let (comment, rest) = part.split_once("*/")?;
+            let name = rest.split_once('(')?.0.rsplit([' ', '*', '\n']).next()?;
+            let is_function = !rest.trim_start().starts_with('#');
+            is_function.then(|| (name.to_owned(), comment.to_owned()))
+        })
+    })
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
+        .collect();
+    files.sort();
+    files
+}

@@ -1,0 +1,120 @@
+//! What `make install-sisci` puts where, and what programs find there: by hand, by `pkg-config`, by CMake.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod c;
+
+use std::path::Path;
+use std::process::Command;
+
+use c::installed::{files, install, installed, make};
+use c::{C11, CPP17, HERE, succeed};
+
+/// What a module that finds SISCI does, as programs have it.
+const CMAKE: &str = r#"cmake_minimum_required(VERSION 3.13)
+project(finds C)
+find_path(SISCI_INCLUDE_DIR NAMES sisci_api.h HINTS $ENV{DIS_HOME} PATH_SUFFIXES include)
+find_path(DIS_INCLUDE_DIR NAMES dis_types.h HINTS $ENV{DIS_HOME} PATH_SUFFIXES include/dis)
+find_library(SISCI_LIBRARY NAMES sisci HINTS $ENV{DIS_HOME} PATH_SUFFIXES lib64)
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(SISCI REQUIRED_VARS SISCI_LIBRARY SISCI_INCLUDE_DIR DIS_INCLUDE_DIR)
+if(NOT SISCI_FOUND)
+  message(FATAL_ERROR "no SISCI")
+endif()
+message(STATUS "found ${SISCI_LIBRARY} ${SISCI_INCLUDE_DIR} ${DIS_INCLUDE_DIR}")
+"#;
+
+#[test]
+fn program_that_is_compiled_against_the_installed_tree_runs() {
+    for (name, compiler) in [("c", &C11[..]), ("cpp", &CPP17[..])] {
+        for (number, reentrant) in [&["-D_REENTRANT"][..], &[]].into_iter().enumerate() {
+            let flags: Vec<&str> = compiler.iter().chain(reentrant).copied().collect();
+            let program =
+                installed().compile(&flags, "examples/segment.c", &format!("segment-{name}-{number}"));
+            let place = tempfile::tempdir().unwrap();
+            let said =
+                succeed(Command::new(program).env("BEELINE_ROOT", place.path()).env("BEELINE_NODE", "12"));
+            assert_eq!(said, "node 12\n4096 bytes\n");
+        }
+    }
+}
+
+#[test]
+fn pkg_config_names_the_tree() {
+    let prefix = installed().prefix();
+    for folder in ["lib64/pkgconfig", "lib/pkgconfig"] {
+        let mut command = Command::new("pkg-config");
+        command.args(["--cflags", "--libs", "sisci"]).env("PKG_CONFIG_PATH", prefix.join(folder));
+        let said = succeed(command.env("PKG_CONFIG_ALLOW_SYSTEM_CFLAGS", "1"));
+        let prefix = prefix.display();
+        let expected = [
+            &format!("-I{prefix}/include"),
+            &format!("-I{prefix}/include/dis"),
+            &format!("-L{prefix}/lib64"),
+            "-lsisci",
+        ];
+        assert_eq!(said.split_whitespace().collect::<Vec<_>>(), expected);
+    }
+}
+
+#[test]
+fn cmake_finds_the_tree_by_its_prefix_and_by_dis_home() {
+    if Command::new("cmake").arg("--version").output().is_err() {
+        eprintln!("cmake is not here; not looked at");
+        return;
+    }
+    let prefix = installed().prefix();
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join("CMakeLists.txt"), CMAKE).unwrap();
+    let by_prefix = format!("-DCMAKE_PREFIX_PATH={}", prefix.display());
+    for (build, argument, home) in [("a", by_prefix.as_str(), Path::new("")), ("b", "-Wno-dev", prefix)] {
+        let mut command = Command::new("cmake");
+        command.arg("-S").arg(place.path()).arg("-B").arg(place.path().join(build)).arg(argument);
+        let said = succeed(command.env("DIS_HOME", home));
+        let shown = prefix.display();
+        assert!(said.contains(&format!("{shown}/include {shown}/include/dis")), "{said}");
+    }
+}
+
+#[test]
+fn what_is_installed_is_taken_away_again() {
+    let destination = tempfile::tempdir().unwrap();
+    let prefix = Path::new("/opt/DIS");
+    install(prefix, destination.path().to_str().unwrap());
+    let below = destination.path().join("opt/DIS");
+    let found = files(&below);
+    for expected in [
+        "include/dis/dis_types.h",
+        "include/sisci_api.h",
+        "include/sisci_api/segment.h",
+        "include/sisci_demolib.h",
+        "include/sisci_error.h",
+        "include/sisci_glob_defs.h",
+        "include/sisci_types.h",
+        "lib/libsisci.so",
+        "lib/pkgconfig/sisci.pc",
+        "lib64/libsisci.so",
+        "lib64/pkgconfig/sisci.pc",
+        "share/sisci/examples/Makefile",
+        "share/sisci/examples/segment.c",
+    ] {
+        assert!(found.iter().any(|file| file == expected), "{expected} is not in {found:?}");
+    }
+    let headers = found.iter().filter(|file| file.starts_with("include/"));
+    let source = files(&Path::new(HERE).join("include"));
+    assert_eq!(headers.map(|file| &file["include/".len()..]).collect::<Vec<_>>(), source);
+    // A link to the library must mean the library, wherever the tree is moved to.
+    assert!(std::fs::metadata(below.join("lib/libsisci.so")).unwrap().len() > 0);
+    let stated = std::fs::read_to_string(below.join("lib/pkgconfig/sisci.pc")).unwrap();
+    assert!(stated.starts_with("prefix=/opt/DIS\n"), "{stated}");
+    make(prefix, destination.path().to_str().unwrap(), &["uninstall"]);
+    assert_eq!(files(destination.path()), Vec::<String>::new());
+}
+
+#[test]
+fn lib64_that_is_lib_keeps_its_library() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::create_dir(place.path().join("lib")).unwrap();
+    std::os::unix::fs::symlink("lib", place.path().join("lib64")).unwrap();
+    install(place.path(), "");
+    assert!(std::fs::symlink_metadata(place.path().join("lib/libsisci.so")).unwrap().is_file());
+}

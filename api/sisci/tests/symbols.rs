@@ -1,0 +1,59 @@
+//! What the library exports, against the table of facts.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod c;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::process::Command;
+
+use c::facts::Facts;
+use c::installed::installed;
+use c::{C11, succeed};
+
+const ST: &str = "_SISCI_PUBLIC_FUNC_ST_";
+const MT: &str = "_SISCI_PUBLIC_FUNC_MT_";
+const CONSTANT: &str = "_SISCI_PUBLIC_CONST_";
+
+#[test]
+fn each_function_is_exported_under_three_names_and_nothing_else_is() {
+    let facts = Facts::read();
+    let exported = exported();
+    let plain: BTreeSet<&str> =
+        exported.iter().map(String::as_str).filter(|name| facts.functions.contains_key(*name)).collect();
+    assert!(plain.contains("SCIOpen"), "{exported:?}");
+    let mut expected: BTreeSet<String> =
+        facts.symbols().map(|(name, _)| format!("{CONSTANT}{name}")).collect();
+    for name in plain {
+        expected.extend([name.to_owned(), format!("{ST}{name}"), format!("{MT}{name}")]);
+    }
+    // Symbols of this project begin with its name.
+    let found: BTreeSet<String> = exported.into_iter().filter(|name| !name.starts_with("beeline_")).collect();
+    assert_eq!(found.symmetric_difference(&expected).collect::<Vec<_>>(), Vec::<&String>::new());
+}
+
+#[test]
+fn each_constant_is_a_data_symbol_of_its_value() {
+    let facts = Facts::read();
+    let mut text = "#include <stdio.h>\n#include <sisci_api.h>\n".to_owned();
+    for (name, _) in facts.symbols() {
+        writeln!(text, "extern const unsigned int _SISCI_EXPANDE_CONSTANT_NAME({name});").unwrap();
+    }
+    text.push_str("int main(void) {\n");
+    for (name, _) in facts.symbols() {
+        writeln!(text, "printf(\"{name} %u\\n\", {CONSTANT}{name});").unwrap();
+    }
+    text.push_str("return 0; }\n");
+    let source = installed().prefix().join("constants.c");
+    std::fs::write(&source, text).unwrap();
+    // A path that is absolute is one already.
+    let program = installed().compile(&C11, source.to_str().unwrap(), "constants");
+    let expected: String = facts.symbols().map(|(name, value)| format!("{name} {value}\n")).collect();
+    assert_eq!(succeed(&mut Command::new(program)), expected);
+}
+
+fn exported() -> BTreeSet<String> {
+    let library = installed().prefix().join("lib64/libsisci.so");
+    let said = succeed(Command::new("nm").args(["-D", "--defined-only", "--format=posix"]).arg(library));
+    said.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}

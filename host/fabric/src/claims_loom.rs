@@ -6,9 +6,11 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
 use loom::thread;
 
-use crate::board::layout::{Claim, EntryState, Phase, entry_state};
+use crate::board::layout::{Claim, EntryState, LIFE, Life, Phase, entry_state};
 use crate::claims::{claim, close, force, freed};
-use crate::ids::Slot;
+use crate::ids::{AdapterNumber, Slot};
+use crate::link::LinkWord;
+use crate::sequence::{Connected, ConnectionView, SequenceStatus};
 
 const SLOT: Slot = Slot(0);
 const OPEN: EntryState = EntryState { incarnation: 3, phase: Phase::Open, available: 1 };
@@ -16,6 +18,19 @@ const OPEN: EntryState = EntryState { incarnation: 3, phase: Phase::Open, availa
 /// One word of a board or of claims.
 #[derive(Clone)]
 struct Word(u32, Arc<AtomicU64>);
+
+/// The board of a member whose links stay up, with one entry.
+struct Board(Word);
+
+impl ViewPort for Board {
+    fn load(&self, word: u32) -> u64 {
+        match word {
+            _ if word == self.0.0 => self.0.load(word),
+            LIFE => Life { is_open: true, is_listening: false }.word(),
+            _ => LinkWord { epoch: 1, is_up: true }.word(),
+        }
+    }
+}
 
 impl Word {
     fn board() -> Self {
@@ -126,4 +141,30 @@ fn user_of_a_segment_that_is_removed_by_force_is_known() {
 fn user_of_a_segment_that_is_made_unavailable_by_force_is_known() {
     let incarnation = OPEN.incarnation + 1;
     user_of_a_segment_that_is_taken_is_known(EntryState { incarnation, available: 0, ..OPEN });
+}
+
+/// What a program has stored before a check that finds nothing, whoever takes the segment from it afterwards has.
+#[test]
+fn check_of_a_sequence_finds_nothing_only_if_the_stores_come_before_the_end() {
+    loom::model(|| {
+        let (mut board, content) = (Word::board(), Arc::new(AtomicU64::new(0)));
+        let (view, segment) = (board.clone(), Arc::clone(&content));
+        let program = thread::spawn(move || {
+            let connected = Connected { slot: SLOT, incarnation: 3, adapter: AdapterNumber::new(0).unwrap() };
+            let view = ConnectionView { own: Board(view.clone()), theirs: Board(view), connected };
+            let (_, Some(start)) = view.start() else { return SequenceStatus::NotRetriable };
+            segment.store(1, Ordering::Relaxed);
+            // The barrier that the program passes.
+            fence(Ordering::SeqCst);
+            view.check(start)
+        });
+        let members = core::iter::empty::<((), &Word)>();
+        force(&mut board, members, SLOT, (OPEN.incarnation, freed(OPEN)));
+        let found = content.load(Ordering::Relaxed);
+        let status = program.join().unwrap();
+        assert!(
+            status != SequenceStatus::Ok || found == 1,
+            "stored behind the end, and the check says nothing"
+        );
+    });
 }

@@ -45,6 +45,6 @@ pub use ids::{
 pub use member::{Config, Member};
 pub use refusal::Refusal;
 pub use segment::memory::{Memory, Part};
-pub use sequence::{SequenceStart, SequenceStatus};
+pub use sequence::{ConnectionView, SequenceStart, SequenceStatus};
 pub use told::Told;
 pub use want::{Answer, Candidate, Found, NameOp, Reached, Want};

@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use beeline_contract_adapter::{Adapter, PublishPort, ViewPort};
 
 use crate::board::layout::{Claim, EntryState, Phase};
-use crate::board::{Entry, is_of, read_entry, read_life, read_link, read_state};
+use crate::board::{Entry, is_of, read_entry, read_life, read_link};
 use crate::claims::claim;
 use crate::held::Held;
 use crate::ids::{AdapterNumber, MemberNumber, NodeId, PairId, Slot};
@@ -60,6 +60,11 @@ impl<A: Adapter> Pairs<A> {
         self.providers.get(&pair)?.ports.as_ref().filter(|ports| read_life(&ports.board).is_open)
     }
 
+    /// The board of a pair that is made.
+    pub(crate) fn board(&self, pair: PairId) -> Option<&A::View> {
+        self.providers.get(&pair)?.ports.as_ref().map(|ports| &ports.board)
+    }
+
     pub(crate) fn ports_mut(&mut self, pair: PairId) -> Option<&mut Ports<A>> {
         self.providers.get_mut(&pair)?.ports.as_mut()
     }
@@ -104,12 +109,6 @@ impl<A: Adapter> Ports<A> {
 
     pub(crate) fn link(&self, adapter: AdapterNumber) -> LinkWord {
         read_link(&self.board, adapter)
-    }
-
-    /// Whether an entry is the segment of an incarnation. One that is being closed is.
-    pub(crate) fn is_there(&self, slot: Slot, incarnation: u32) -> bool {
-        let state = read_state(&self.board, slot);
-        state.incarnation == incarnation && state.phase != Phase::Free
     }
 
     /// Connects once more to an entry, if it is the segment `id` and available.

@@ -1,5 +1,10 @@
 //! Sequences: whether anything happened to a connection while a program stored.
 
+use beeline_contract_adapter::ViewPort;
+
+use crate::board::layout::Phase;
+use crate::board::{read_life, read_link, read_state};
+use crate::ids::{AdapterNumber, Slot};
 use crate::link::LinkWord;
 
 /// What a sequence finds.
@@ -29,6 +34,60 @@ pub(crate) enum Standing {
     There { own: LinkWord, theirs: LinkWord },
     /// The segment or its member is gone.
     Gone,
+}
+
+/// What a connection is to, and by which adapter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Connected {
+    pub(crate) slot: Slot,
+    pub(crate) incarnation: u32,
+    pub(crate) adapter: AdapterNumber,
+}
+
+impl Connected {
+    /// How the connection stands, by the board of the other member and this side's link. A segment that is being closed is there.
+    #[inline]
+    pub(crate) fn standing(self, theirs: &impl ViewPort, own: LinkWord) -> Standing {
+        let state = read_state(theirs, self.slot);
+        let is_there = state.incarnation == self.incarnation && state.phase != Phase::Free;
+        if is_there && read_life(theirs).is_open {
+            Standing::There { own, theirs: read_link(theirs, self.adapter) }
+        } else {
+            Standing::Gone
+        }
+    }
+}
+
+/// The words that say how one connection stands. Any thread loads them, and asks neither the member nor anybody's lock.
+///
+/// Words do not tell that the other member has died: whoever has a view learns that elsewhere, and takes it for
+/// [`SequenceStatus::NotRetriable`]. Of a connection that its program has ended it tells no more than that the segment is there.
+#[derive(Clone, Debug)]
+pub struct ConnectionView<V> {
+    pub(crate) own: V,
+    pub(crate) theirs: V,
+    pub(crate) connected: Connected,
+}
+
+impl<V: ViewPort> ConnectionView<V> {
+    /// Begins a sequence, if the links are up.
+    #[inline]
+    pub fn start(&self) -> (SequenceStatus, Option<SequenceStart>) {
+        self.standing().start()
+    }
+
+    /// Says what happened since a sequence began. It is about every store that was made before a barrier
+    /// ([`beeline_contract_adapter::PublishPort::barrier`]) which the program has passed before this: where it finds nothing, whoever takes
+    /// the segment away afterwards has those stores.
+    #[inline]
+    pub fn check(&self, start: SequenceStart) -> SequenceStatus {
+        self.standing().check(start)
+    }
+
+    #[inline]
+    fn standing(&self) -> Standing {
+        self.connected.standing(&self.theirs, read_link(&self.own, self.connected.adapter))
+    }
 }
 
 impl Standing {

@@ -384,9 +384,13 @@ fn sequence_finds_what_happened_since_it_began() {
     else {
         panic!("both links are up")
     };
+    let own = world.processes[1].board.clone();
+    let (_, view) = world.processes[1].member.view(remote, &own).unwrap().unwrap();
     let mut finds = |who, call| {
         world.now(who, call).unwrap();
-        world.now(1, Call::CheckSequence(remote, start)).unwrap()
+        let found = world.now(1, Call::CheckSequence(remote, start)).unwrap();
+        assert_eq!(found, Value::Checked(view.check(start)), "the member and its words agree");
+        found
     };
     // A segment that nobody else can connect to is as good as before.
     let unavailable = |is_forced| Call::SetUnavailable { local, adapter: adapter(0), is_forced };

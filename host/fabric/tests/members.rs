@@ -175,7 +175,7 @@ struct Connection {
     is_over: bool,
     is_lost: bool,
     /// What a sequence began with.
-    start: Option<(SequenceStart, [u32; 2])>,
+    start: Option<(SequenceStart, [u32; 2], ConnectionView<Words>)>,
 }
 
 struct Model {
@@ -434,18 +434,29 @@ impl Model {
                 let answered = world.now(who, Call::StartSequence(remote));
                 if let Ok(Value::Started(status, start)) = answered {
                     assert_eq!(status, standing(it), "a sequence of {it:?} begins");
-                    it.start = start.map(|start| (start, links));
+                    let own = world.processes[who].board.clone();
+                    let found = world.processes[who].member.view(remote, &own).unwrap();
+                    assert_eq!(found.is_none(), it.is_lost, "{it:?} has words that are looked at");
+                    it.start = start.zip(found).map(|(start, (_, view))| (start, links, view));
                 }
                 (code(answered), check(!it.is_over, Refusal::IllegalParameter))
             }
             Op::Check { .. } => {
-                let Some((start, began)) = it.start else { return };
+                let Some((start, began, view)) = it.start.clone() else { return };
                 let answered = world.now(who, Call::CheckSequence(remote, start));
                 if let Ok(Value::Checked(status)) = answered {
                     let found =
                         if is_up && began != links { SequenceStatus::Retriable } else { SequenceStatus::Ok };
                     let expected = if standing(it) == SequenceStatus::Ok { found } else { standing(it) };
                     assert_eq!(status, expected, "a sequence of {it:?} is checked");
+                    // Words do not tell of a death.
+                    if world.processes[owner].is_alive {
+                        assert_eq!(
+                            view.check(start),
+                            expected,
+                            "by its words, a sequence of {it:?} is checked"
+                        );
+                    }
                 }
                 (code(answered), check(!it.is_over, Refusal::IllegalParameter))
             }

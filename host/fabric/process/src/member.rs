@@ -15,6 +15,7 @@ use crate::error::{NotMapped, OpenError};
 use crate::map::Map;
 use crate::names::{Names, offer_name};
 use crate::packets::Hello;
+use crate::sequence::Sequence;
 use crate::service::Welcoming;
 use crate::shared::{Of, Shared};
 use crate::state::State;
@@ -42,7 +43,7 @@ pub struct FabricConfig {
 /// the child's copy does the parent no harm.
 #[derive(Debug)]
 pub struct FabricMember {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     /// Nothing once nobody is to come any more.
     offer: Option<Offer>,
 }
@@ -127,6 +128,15 @@ impl FabricMember {
     /// As [`FabricMember::map_local`]; there is no connection any more.
     pub fn map_remote(&self, remote: RemoteSegment, part: Part) -> Result<Map, NotMapped> {
         Map::new(&self.shared, Of::Remote(remote), part)
+    }
+
+    /// The means to start and check sequences of a connection as often as a program likes. Of a connection that is lost, every one finds
+    /// that it is.
+    ///
+    /// # Errors
+    /// There is no such connection, or it is not made.
+    pub fn sequence(&self, remote: RemoteSegment) -> Result<Sequence, Refusal> {
+        self.shared.sequence(remote)
     }
 }
 

@@ -19,6 +19,7 @@ use beeline_mmio::{Flag, MemoryOptions, ReadOnlyMemory, SharedMemory, ThisProces
 use crate::names::Names;
 use crate::packets::Hello;
 use crate::pair::Pair;
+use crate::sequence::Sequence;
 use crate::state::State;
 use crate::words::View;
 
@@ -116,6 +117,16 @@ impl Shared {
             };
             Ok(place.map(|(memory, offset, part)| Place { memory: Arc::clone(memory), offset, part }))
         })
+    }
+
+    /// What is loaded of a connection by who checks sequences.
+    pub(crate) fn sequence(&self, remote: RemoteSegment) -> Result<Sequence, Refusal> {
+        self.check_process()?;
+        let found = self.enter(|state, _| {
+            let found = state.member.view(remote, &self.board_view)?;
+            Ok(found.map(|(pair, view)| (view, state.pairs.get(&pair).and_then(Pair::peer).cloned())))
+        })?;
+        Ok(Sequence::new(found, self.process))
     }
 
     /// The next event of something that has a callback.

@@ -27,9 +27,8 @@ fn use_once(member: &FabricMember, id: u32) -> bool {
         Err(Refusal::NoSuchSegment | Refusal::ConnectionRefused) => return false,
         Err(other) => panic!("{other}"),
     };
-    let Ok(Value::Started(status, start)) = member.call(Call::StartSequence(remote)) else {
-        panic!("it is connected")
-    };
+    let sequence = member.sequence(remote).unwrap();
+    let (status, start) = sequence.start();
     assert_eq!(status, SequenceStatus::Ok, "it was taken away at once");
     let map = member.map_remote(remote, Part { offset: 0, bytes: 8 }).unwrap();
     map.copy_in(0, b"12345678").unwrap();
@@ -37,8 +36,7 @@ fn use_once(member: &FabricMember, id: u32) -> bool {
     let mut bytes = [0; 8];
     map.copy_out(0, &mut bytes).unwrap();
     assert_eq!(&bytes, b"12345678");
-    let checked = member.call(Call::CheckSequence(remote, start.unwrap()));
-    assert_eq!(checked, Ok(Value::Checked(SequenceStatus::Ok)), "it was taken away");
+    assert_eq!(sequence.check(start.unwrap()), SequenceStatus::Ok, "it was taken away");
     drop(map);
     member.call(Call::Disconnect(remote)).unwrap();
     true

@@ -122,6 +122,9 @@ fn consumer_of_a_provider_that_was_killed_is_told_and_its_maps_stay() {
     owner.kill();
     assert_eq!(user.hear(), "Lost");
     user.expect("check s", "NotRetriable");
+    // One that is made now begins with that.
+    user.expect("sequence s", "ok");
+    user.expect("start s", "NotRetriable");
     user.expect("load s 0 6", "still.");
     user.expect("unmap s", "ok");
     user.expect("map-remote s 0 100000", "NotConnected");
@@ -136,18 +139,23 @@ fn consumer_of_a_provider_that_was_killed_is_told_and_its_maps_stay() {
 fn segment_that_is_removed_by_force_is_lost_to_its_users_and_so_is_that_of_who_leaves() {
     let fabric = Fabric::new();
     let (mut owner, mut user) = (provider(&fabric), consumer(&fabric));
+    user.expect("start s", "Ok");
     user.begin("wait-remote s forever");
     owner.expect("remove-force s", "ok");
     assert_eq!(user.hear(), "Lost");
+    user.expect("check s", "NotRetriable");
     user.expect("disconnect s", "ok");
 
     owner.expect("create s 7 100000", "ok 7");
     owner.expect("prepare s", "ok");
     owner.expect("available s", "ok");
     user.expect("connect s 4 7 0", "ok 100000");
+    user.expect("sequence s", "ok");
+    user.expect("start s", "Ok");
     user.begin("wait-remote s forever");
     owner.finish();
     assert_eq!(user.hear(), "Lost");
+    user.expect("check s", "NotRetriable");
     user.expect("connect t 4 7 0", "NodeNotResponding");
 }
 
@@ -165,8 +173,12 @@ fn link_that_goes_down_and_comes_up_is_told_to_both_ends() {
     owner.expect("link up", "ok");
     assert_eq!(user.hear(), "Operational");
     user.expect("check s", "Retriable");
+    user.expect("start s", "Ok");
     user.expect("link down", "ok");
+    user.expect("check s", "Pending");
     user.expect("connect t 4 7 0", "NoLinkAccess");
+    user.expect("link up", "ok");
+    user.expect("check s", "Retriable");
 }
 
 #[test]
@@ -218,6 +230,7 @@ fn child_of_fork_changes_nothing_of_its_parents() {
     user.expect("map-remote s 0 8", "ok 8");
     user.expect("start s", "Ok");
     owner.expect("fork s", "ended 0");
+    user.expect("fork-checks s", "ended 0");
     user.expect("check s", "Ok");
     user.expect("store s 0 same", "ok");
     owner.expect("load s 0 5", "same.");

@@ -4,12 +4,12 @@ use beeline_contract_adapter::Adapter;
 
 use super::Outcome;
 use crate::call::{Done, Value};
-use crate::ids::{Nanos, RemoteSegment, Ticket};
+use crate::ids::{Nanos, PairId, RemoteSegment, Ticket};
 use crate::member::Member;
 use crate::refusal::Refusal;
 use crate::segment::memory::Part;
 use crate::segment::remote::{Remote, Stage};
-use crate::sequence::{SequenceStart, Standing};
+use crate::sequence::{ConnectionView, SequenceStart, Standing};
 
 impl<A: Adapter> Member<A> {
     fn remote(&mut self, remote: RemoteSegment) -> Result<&mut Remote, Refusal> {
@@ -19,15 +19,39 @@ impl<A: Adapter> Member<A> {
     /// How a connection stands at this moment; what is lost stays so. `None` without a connection.
     pub(crate) fn standing(&mut self, handle: RemoteSegment) -> Option<Standing> {
         let remote = self.remotes.get_mut(&handle)?;
+        let adapter = remote.adapter;
         let Stage::Connected(connection) = &mut remote.stage else { return None };
-        let ports = self.pairs.ports(connection.pair);
-        let there = ports.filter(|ports| ports.is_there(connection.slot, connection.incarnation));
-        connection.is_lost |= there.is_none();
-        let (Some(ports), false, Some(own)) = (there, connection.is_lost, self.links.of(remote.adapter))
-        else {
-            return Some(Standing::Gone);
+        let board = self.pairs.board(connection.pair).filter(|_| !connection.is_lost);
+        let standing = match (board, self.links.of(adapter)) {
+            (Some(board), Some(own)) => connection.connected(adapter).standing(board, own),
+            _ => Standing::Gone,
         };
-        Some(Standing::There { own, theirs: ports.link(remote.adapter) })
+        connection.is_lost = standing == Standing::Gone;
+        Some(standing)
+    }
+
+    /// The words of a connection, with its pair; `None` once it is lost. `own` is this member's own board.
+    ///
+    /// # Errors
+    /// There is no such connection, or it is not made.
+    pub fn view(
+        &mut self,
+        handle: RemoteSegment,
+        own: &A::View,
+    ) -> Result<Option<(PairId, ConnectionView<A::View>)>, Refusal>
+    where
+        A::View: Clone,
+    {
+        if self.standing_of(handle)? == Standing::Gone {
+            return Ok(None);
+        }
+        let remote = self.remote(handle)?;
+        let (connection, adapter) = (*remote.connection()?, remote.adapter);
+        let theirs = self.pairs.board(connection.pair).cloned();
+        Ok(theirs.map(|theirs| {
+            let connected = connection.connected(adapter);
+            (connection.pair, ConnectionView { own: own.clone(), theirs, connected })
+        }))
     }
 
     fn standing_of(&mut self, handle: RemoteSegment) -> Result<Standing, Refusal> {

@@ -7,7 +7,7 @@ use super::waiters::Waiters;
 use crate::event::RemoteEvent;
 use crate::ids::{AdapterNumber, Nanos, NodeId, PairId, SegmentId, Slot, Ticket};
 use crate::refusal::Refusal;
-use crate::sequence::{SequenceStart, Standing};
+use crate::sequence::{Connected, SequenceStart, Standing};
 use crate::want::Candidate;
 
 #[derive(Debug)]
@@ -59,6 +59,12 @@ pub(crate) struct Connection {
     pub(crate) memory: Memory,
     /// It never comes back.
     pub(crate) is_lost: bool,
+}
+
+impl Connection {
+    pub(crate) fn connected(&self, adapter: AdapterNumber) -> Connected {
+        Connected { slot: self.slot, incarnation: self.incarnation, adapter }
+    }
 }
 
 /// How the program believes that it stands.

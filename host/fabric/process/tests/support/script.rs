@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use beeline_fabric::{
-    AdapterNumber, Call, LocalSegment, NodeId, Part, Refusal, RemoteSegment, SegmentId, SequenceStart, Told,
-    Value,
+    AdapterNumber, Call, LocalSegment, NodeId, Part, Refusal, RemoteSegment, SegmentId, SequenceStart,
+    SequenceStatus, Told, Value,
 };
-use beeline_fabric_process::{FabricConfig, FabricMember, Map, NotMapped};
+use beeline_fabric_process::{FabricConfig, FabricMember, Map, NotMapped, Sequence};
 
 use super::say;
 
@@ -17,7 +17,7 @@ struct Player {
     maps: HashMap<String, Map>,
     locals: HashMap<String, LocalSegment>,
     remotes: HashMap<String, RemoteSegment>,
-    sequences: HashMap<String, SequenceStart>,
+    sequences: HashMap<String, (Sequence, Option<SequenceStart>)>,
     /// Nothing in a child that has dropped it.
     member: Option<FabricMember>,
 }
@@ -82,7 +82,8 @@ impl Player {
             ["link", "up"] => self.call(Call::SetLink(adapter(), true)),
             ["link", "down"] => self.call(Call::SetLink(adapter(), false)),
             ["start", name] => self.start(name),
-            ["check", name] => self.call(Call::CheckSequence(self.remotes[name], self.sequences[name])),
+            ["check", name] => self.check(name),
+            ["sequence", name] => self.sequence(name),
             ["wait-local", name, wait] => {
                 self.call(Call::WaitLocal { local: self.locals[name], timeout_nanos: timeout(wait) })
             }
@@ -105,6 +106,7 @@ impl Player {
             ["load", name, offset, bytes] => self.load(name, number(offset), number(bytes)),
             ["event"] => self.event(),
             ["fork", name] => self.fork(self.locals[name]),
+            ["fork-checks", name] => self.fork_checks(name),
             ["churn", id] => self.churn(number(id)),
             _ => panic!("{words:?} is no call"),
         }
@@ -164,12 +166,39 @@ impl Player {
         self.call(Call::RemoveSegment { local: self.locals[name], is_forced })
     }
 
-    fn start(&mut self, name: &str) -> String {
-        let outcome = self.member().call(Call::StartSequence(self.remotes[name]));
-        if let Ok(Value::Started(_, Some(start))) = outcome {
-            self.sequences.insert(name.to_owned(), start);
+    /// Makes the means to check a connection, which is not started.
+    fn sequence(&mut self, name: &str) -> String {
+        match self.member().sequence(self.remotes[name]) {
+            Ok(sequence) => {
+                self.sequences.insert(name.to_owned(), (sequence, None));
+                "ok".to_owned()
+            }
+            Err(refusal) => format!("{refusal:?}"),
         }
-        said(outcome)
+    }
+
+    fn start(&mut self, name: &str) -> String {
+        let by_call = self.call(Call::StartSequence(self.remotes[name]));
+        if !self.sequences.contains_key(name) {
+            let made = self.sequence(name);
+            assert_eq!(made, "ok");
+        }
+        let (sequence, started) = self.sequences.get_mut(name).unwrap();
+        let (status, start) = sequence.start();
+        *started = start;
+        assert_eq!(format!("{status:?}"), by_call, "both know the same words");
+        by_call
+    }
+
+    /// What the words of a connection say. The member's answer to the same question is the same once it has looked.
+    fn check(&self, name: &str) -> String {
+        let (sequence, start) = &self.sequences[name];
+        let start = start.expect("a sequence is started");
+        let status = sequence.check(start);
+        assert_eq!(sequence.check_unflushed(start), status);
+        let by_call = self.call(Call::CheckSequence(self.remotes[name], start));
+        assert_eq!(format!("{status:?}"), by_call, "both know the same words");
+        by_call
     }
 
     fn mapped(&mut self, name: &str, map: Result<Map, NotMapped>) -> String {
@@ -202,6 +231,19 @@ impl Player {
                 let is_mapped = self.member().map_local(local, part("0", "8")).is_ok();
                 let is_right = refused == [Err(Refusal::System); 2] && !is_mapped;
                 self.member = None;
+                std::process::exit(if is_right { 0 } else { 1 })
+            }
+            fork::Fork::Parent(child) => format!("ended {}", fork::waitpid(child).unwrap()),
+        }
+    }
+
+    /// Has a child check a sequence of its parent's, of whose words it has none.
+    fn fork_checks(&self, name: &str) -> String {
+        let (sequence, start) = &self.sequences[name];
+        match fork::fork().unwrap() {
+            fork::Fork::Child => {
+                let lost = SequenceStatus::NotRetriable;
+                let is_right = sequence.check(start.unwrap()) == lost && sequence.start() == (lost, None);
                 std::process::exit(if is_right { 0 } else { 1 })
             }
             fork::Fork::Parent(child) => format!("ended {}", fork::waitpid(child).unwrap()),

@@ -37,6 +37,34 @@ pub(crate) unsafe fn copy_out(from: *const u8, bytes: &mut [u8]) {
     unsafe { copy::<Out>(from.cast_mut(), bytes.as_mut_ptr(), bytes.len()) }
 }
 
+/// Copies mapped memory to mapped memory. Each byte of `to` is stored once and each aligned word whole, as into `to` by
+/// [`copy_in`]. Where the two overlap, what is copied is some mix of what was there.
+///
+/// # Safety
+/// `to` is `length` mapped, writable bytes and `from` as many mapped ones, which are only accessed by atomics and asm.
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
+pub(crate) unsafe fn copy_over(to: *mut u8, from: *const u8, length: usize) {
+    // SAFETY: the mapped bytes are the caller's promise, and `In` only reads those of `from`, by asm.
+    unsafe { copy::<In>(to, from.cast_mut(), length) }
+}
+
+/// As above, through bytes of our own: the copies here access only one side as memory that others write.
+///
+/// # Safety
+/// As above.
+#[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
+pub(crate) unsafe fn copy_over(to: *mut u8, from: *const u8, length: usize) {
+    let mut own = [0; 4096];
+    for done in (0..length).step_by(own.len()) {
+        let own = &mut own[..(length - done).min(4096)];
+        // SAFETY: so many of the bytes are left, which are the caller's promise.
+        unsafe {
+            copy_out(from.wrapping_add(done), own);
+            copy_in(to.wrapping_add(done), own);
+        }
+    }
+}
+
 /// # Safety
 /// `length` bytes at `mapped` and `own`, as [`Pieces`] asks for.
 #[inline]

@@ -38,7 +38,8 @@ impl Direction for Out {
 /// # Safety
 /// For every function: as many bytes as it moves are mapped at `mapped`, writable for [`In`], and only accessed by atomics and
 /// asm; `mapped` is a multiple of the piece, or of 16 for lines. At `own` there are as many bytes of this process alone,
-/// writable for [`Out`], at any alignment.
+/// writable for [`Out`], at any alignment. Where the pieces are made of asm ([`Direction::ends`]), those at `own` may be mapped
+/// ones, too, of which no word is whole for others then.
 pub(crate) trait Pieces {
     /// Whether lines are those of our own side, where both sides cannot begin at one: it is stores across lines that cost.
     const LINES_ARE_OWN: bool;

@@ -168,6 +168,28 @@ impl MappedSegment {
         self.intact()
     }
 
+    /// Copies bytes of another segment, or of this one, into the segment. Stores are as those of [`MappedSegment::copy_in`]. Where the
+    /// bytes that are copied overlap those that they are copied to, these become some mix of what was there.
+    ///
+    /// # Errors
+    /// [`CopyError`], if the bytes reach outside either segment, this one is mapped for reading only, or memory of one is gone.
+    pub fn copy_from(
+        &self,
+        offset_bytes: usize,
+        from: &MappedSegment,
+        from_offset_bytes: usize,
+        bytes: usize,
+    ) -> Result<(), CopyError> {
+        let (to, source) = (self.at(offset_bytes, bytes)?, from.at(from_offset_bytes, bytes)?);
+        if self.access == Access::ReadOnly {
+            return Err(CopyError::ReadOnly);
+        }
+        // SAFETY: `at` checked that the bytes of both are mapped, those of this one for writing too by the access.
+        unsafe { copy::copy_over(to, source, bytes) };
+        from.intact()?;
+        self.intact()
+    }
+
     #[inline]
     fn at(&self, offset_bytes: usize, bytes: usize) -> Result<*mut u8, CopyError> {
         let whole = self.bytes();

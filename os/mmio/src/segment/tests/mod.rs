@@ -1,5 +1,6 @@
 //! Segments: every kind of memory, every option, hostile descriptors, limits.
 
+mod copies;
 mod hostile;
 mod kinds;
 mod limits;

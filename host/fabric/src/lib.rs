@@ -18,6 +18,7 @@ mod board;
 mod call;
 mod calls;
 mod claims;
+mod dma;
 mod event;
 mod held;
 mod ids;
@@ -37,6 +38,7 @@ mod want;
 pub use bank::BANK_BYTES;
 pub use board::layout::{BOARD_WORDS, CLAIM_WORDS};
 pub use call::{Call, Done, Value};
+pub use dma::{DmaEntry, DmaQueue, DmaState, MAX_DMA_ENTRIES, PIECE_BYTES, Piece};
 pub use event::{LocalEvent, RemoteEvent};
 pub use ids::{
     AdapterNumber, AskId, LocalSegment, MemberNumber, Nanos, NodeId, PairId, RemoteSegment, SegmentId, Slot,

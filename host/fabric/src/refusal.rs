@@ -73,4 +73,7 @@ pub enum Refusal {
     /// This side's adapter is down.
     #[error("the link of this node is down")]
     NoLinkAccess = 0x4000_0a05,
+    /// What was to be stored or loaded may not have been.
+    #[error("the other side went while bytes were copied")]
+    TransferFailed = 0x4000_0a06,
 }

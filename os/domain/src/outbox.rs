@@ -295,7 +295,7 @@ impl Watch {
 
 #[cfg(test)]
 #[cfg(not(loom))]
-mod tests {
+pub(crate) mod tests {
     use std::os::fd::AsRawFd;
 
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -307,6 +307,11 @@ mod tests {
     use crate::wire::{MAX_MESSAGE_BYTES, MAX_NOTIFICATION_BYTES};
 
     const REPLY: Header = Header { kind: Kind::Reply, membarrier: false, serial: 9, started_ticks: 0 };
+
+    /// Has whoever says something wait until this is dropped.
+    pub(crate) fn hold(outbox: &Outbox) -> impl Sized + use<'_> {
+        outbox.lock()
+    }
 
     fn pair() -> (OwnedFd, OwnedFd) {
         socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap()

@@ -84,7 +84,7 @@ impl Branch {
 /// Who tells the other side that this one has given a branch up.
 pub(crate) trait EndsBranches: Send + Sync {
     /// Called once, on the thread that gives it up.
-    fn end_branch(&self, name: u32);
+    fn end_branch(self: Arc<Self>, name: u32);
 }
 
 /// The branches of a connection that has ended, whose sleepers and listeners are still to be woken.
@@ -439,6 +439,11 @@ pub(crate) mod tests {
         (Peer::new(Arc::new(evidence), Arc::new(Channel::new(socket, End::Owner)), true), other)
     }
 
+    /// Has whoever notifies this peer wait until this is dropped.
+    pub(crate) fn hold_notifications(peer: &Peer) -> impl Sized + use<'_> {
+        crate::outbox::tests::hold(peer.0.channel.outbox())
+    }
+
     fn peer() -> Peer {
         peer_with_socket().0
     }
@@ -490,7 +495,7 @@ pub(crate) mod tests {
     fn severing_wakes_the_sleepers_of_so_many_branches_at_a_time() {
         struct Untold;
         impl EndsBranches for Untold {
-            fn end_branch(&self, _: u32) {}
+            fn end_branch(self: Arc<Self>, _: u32) {}
         }
 
         let (peer, flags) = (peer(), [flag(), flag(), flag()]);

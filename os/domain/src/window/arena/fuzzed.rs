@@ -33,7 +33,9 @@ pub(crate) fn lent(bytes: usize, notes: &[Vec<u8>]) -> Vec<(usize, usize)> {
 /// What a client says of windows, of which so many were lent.
 pub(crate) fn told(lent: u8, said: &[(u8, u8)]) {
     let (mut slots, mut receivers) = (Slots::new(lent.into()), BTreeSet::new());
-    while slots.lend(|name| name).is_some() {}
+    while let Some(name) = slots.reserve() {
+        slots.lend(name, name);
+    }
     for (name, code) in said {
         let name = u32::from(*name);
         match code % 4 {

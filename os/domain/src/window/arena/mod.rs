@@ -11,9 +11,9 @@
 //! A window is lent anew only when both halves are gone, handles of its memory included, so that no late store, blank or credit of
 //! an honest process reaches what was lent anew. A process that stores on all the same spoils its own windows: the arena has no others.
 //!
-//! What both tell each other is in `messages.rs`, how the client does in `tells.rs` and who hears it in `queue.rs`, what each keeps
-//! account of in `slots.rs` (the owner) and `leases.rs` (the client), and what windows of clients that have gone cost in `departed.rs`. docs/decisions/0035-arenas.md and
-//! docs/decisions/0041-windows-of-arenas-open-by-stores.md say why.
+//! What both tell each other is in `messages.rs`, how the client does in `tells.rs`, who hears it in `queue.rs`, and how the owner does
+//! in `untold.rs`. What each keeps account of is in `slots.rs` (the owner) and `leases.rs` (the client), and what windows of clients that
+//! have gone cost in `departed.rs`. docs/decisions/0035-arenas.md and docs/decisions/0041-windows-of-arenas-open-by-stores.md say why.
 
 mod departed;
 #[cfg(fuzzing)]
@@ -30,6 +30,7 @@ mod tells;
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests;
+mod untold;
 
 pub use listener::{ArenaListener, offer_windows};
 pub use options::{ArenaOptions, MAX_ARENA_BYTES, MAX_ARENA_WINDOWS};

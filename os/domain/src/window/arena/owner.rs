@@ -1,6 +1,5 @@
 //! The owner's side of one arena: its memory, the windows in it, and what is said to its client.
 
-use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
@@ -20,6 +19,7 @@ use super::options::{
 use super::queue::{Client, Queue};
 use super::slots::{OutOfPlace, Slots};
 use super::tells::{Hearer, TellMemory, TellRing};
+use super::untold::Untold;
 use crate::credits::receiver_sleeper;
 use crate::peer::EndsBranches;
 use crate::protocol::Departure;
@@ -66,6 +66,7 @@ pub(super) struct OwnedArena {
     is_refilling: AtomicBool,
     /// As [`State::waits`], for a look without the lock.
     waits: Weak<()>,
+    /// Held over no system call and no first touch of a page: the domain's thread takes it.
     state: Mutex<State>,
 }
 
@@ -73,11 +74,7 @@ pub(super) struct OwnedArena {
 struct State {
     slots: Slots<Lent>,
     epoch: u8,
-    /// Windows whose end the client is to be told when it has taken other notifications. One that it has returned is not among
-    /// them: its name may be another window's by then.
-    untold_ends: BTreeSet<u32>,
-    /// What was lent, when the client has to take other notifications before it is told. No more is lent unasked until it was.
-    untold_leases: Vec<Lease>,
+    untold: Untold,
     /// Each window that waits to be accepted has one, too. `None` once the client has gone and was heard for the last time.
     waits: Option<Arc<()>>,
 }
@@ -158,13 +155,7 @@ impl OwnedArena {
             is_to_be_heard: AtomicBool::new(false),
             is_refilling: AtomicBool::new(false),
             waits: Arc::downgrade(&waits),
-            state: Mutex::new(State {
-                slots,
-                epoch: 0,
-                untold_ends: BTreeSet::new(),
-                untold_leases: Vec::new(),
-                waits: Some(waits),
-            }),
+            state: Mutex::new(State { slots, epoch: 0, untold: Untold::default(), waits: Some(waits) }),
         });
         let fd = memory.fd().as_fd().try_clone_to_owned().map_err(|error| WindowError::Malformed {
             what: format!("cannot duplicate the arena's descriptor: {error}"),
@@ -228,21 +219,17 @@ impl OwnedArena {
         let random = getrandom::u64().map_err(NotLent::NoRandom)?;
         let (blank, offset) = (blank_from_random(random), part.offset_bytes());
         self.region.fill_paced(offset, lines as usize * LINE_BYTES, blank, pace);
+        let name = self.lock().slots.reserve().ok_or(NotLent::All)?;
+        self.region.fill(control_offset(name), window_control::BYTES, 0);
         let mut state = self.lock();
-        let epoch = state.epoch.wrapping_add(1);
-        let lent = state.slots.lend(|name| {
-            self.region.fill(control_offset(name), window_control::BYTES, 0);
-            let lease = Lease { name, lines, offset_bytes: offset as u64, blank, epoch };
-            Lent { lease, _part: part }
-        });
-        let lease = lent.map(|lent| lent.lease);
-        let lease = lease.ok_or(NotLent::All)?;
-        state.epoch = epoch;
+        state.epoch = state.epoch.wrapping_add(1);
+        let lease = Lease { name, lines, offset_bytes: offset as u64, blank, epoch: state.epoch };
+        state.slots.lend(name, Lent { lease, _part: part });
         Ok(lease)
     }
 
     /// Lends windows before they are wanted, when few are in stock and the client knows of all of them. One thread at a time does.
-    fn refill(&self) {
+    fn refill(self: &Arc<Self>) {
         let has_low_stock = || self.lock().has_low_stock();
         // Acquire and release: who comes next sees what was lent.
         if self.stock_lines == 0 || !has_low_stock() || self.is_refilling.swap(true, Ordering::Acquire) {
@@ -252,8 +239,8 @@ impl OwnedArena {
             && let Ok(leases) = self.lend(self.stock_lines, BATCH, None)
         {
             let mut state = self.lock();
-            state.untold_leases = leases;
-            self.tell(&mut state);
+            state.untold.add_leases(leases);
+            self.tell(state);
         }
         self.is_refilling.store(false, Ordering::Release);
     }
@@ -370,26 +357,33 @@ impl OwnedArena {
     /// A window is nobody's any more.
     fn freed(self: &Arc<Self>, part: Option<Lent>) {
         drop(part);
-        if self.arena.has_surplus() && !self.is_reclaiming.swap(true, Ordering::Relaxed) {
+        if self.arena.has_surplus() && !self.is_reclaiming.swap(true, Ordering::AcqRel) {
             self.disposer.dispose(Reclaiming(Arc::clone(self)));
         }
     }
 
     /// Passes on what waits, when the client has taken notifications.
-    pub(super) fn tell_more(&self) {
-        self.tell(&mut self.lock());
+    pub(super) fn tell_more(self: &Arc<Self>) {
+        self.tell(self.lock());
         self.refill();
     }
 
-    fn tell(&self, state: &mut State) {
-        while let Some(name) = state.untold_ends.first().copied() {
-            if !self.is_told(&Note::Ended { name }) {
-                return;
-            }
-            state.untold_ends.remove(&name);
+    /// Tells the client what it is still to be told, unless another thread does, which then looks again. Not with the lock held: who
+    /// tells may lose its core inside the system call.
+    fn tell<'a>(self: &'a Arc<Self>, mut state: MutexGuard<'a, State>) {
+        if !state.untold.begin() {
+            return;
         }
-        if !state.untold_leases.is_empty() && self.is_told(&Note::Lent(state.untold_leases.clone())) {
-            state.untold_leases.clear();
+        while let Some(note) = state.next_note() {
+            drop(state);
+            let is_told = self.is_told(&note);
+            state = self.lock();
+            let left = state.end_note(&note, is_told);
+            if left.is_some() {
+                drop(state);
+                self.freed(left);
+                state = self.lock();
+            }
         }
     }
 
@@ -454,7 +448,7 @@ impl Client for OwnedArena {
 
 impl State {
     fn has_low_stock(&self) -> bool {
-        self.slots.in_stock() <= STOCK - BATCH && self.untold_leases.is_empty()
+        self.slots.in_stock() <= STOCK - BATCH && !self.untold.has_leases()
     }
 
     /// The client has opened a window, which is to wait.
@@ -473,17 +467,35 @@ impl State {
     /// The client has no handle of a window any more, and need not be told of its end.
     fn returned(&mut self, name: u32) -> Result<Option<Lent>, OutOfPlace> {
         let part = self.slots.returned(name)?;
-        self.untold_ends.remove(&name);
+        self.untold.forget_end(name);
         Ok(part)
+    }
+
+    /// What the client is to be told next, if there is something and room for it; whoever told until now goes then.
+    fn next_note(&mut self) -> Option<Note> {
+        let note = self.untold.next();
+        if let Some(Note::Ended { name }) = note {
+            self.slots.begin_telling(name);
+        }
+        note
+    }
+
+    /// The client was told, or had no room; gives what a window has that has become nobody's meanwhile.
+    fn end_note(&mut self, note: &Note, is_told: bool) -> Option<Lent> {
+        self.untold.end(note, is_told);
+        match note {
+            Note::Ended { name } => self.slots.end_telling(*name),
+            Note::Lent(_) => None,
+        }
     }
 }
 
 impl EndsBranches for OwnedArena {
-    fn end_branch(&self, name: u32) {
+    fn end_branch(self: Arc<Self>, name: u32) {
         let mut state = self.lock();
         if state.slots.receiver_ended(name) {
-            state.untold_ends.insert(name);
-            self.tell(&mut state);
+            state.untold.add_end(name);
+            self.tell(state);
         }
     }
 }
@@ -524,11 +536,11 @@ impl Drop for ReceiverHalf {
         let mut state = self.arena.lock();
         let left = state.slots.receiver_gone(self.name);
         if left.tells_sender {
-            // Before the lock is open: once the client returns the window, the name may be lent anew.
-            state.untold_ends.insert(self.name);
-            self.arena.tell(&mut state);
+            state.untold.add_end(self.name);
+            self.arena.tell(state);
+        } else {
+            drop(state);
         }
-        drop(state);
         self.arena.freed(left.part);
     }
 }
@@ -560,7 +572,7 @@ struct Reclaiming(Arc<OwnedArena>);
 impl Drop for Reclaiming {
     fn drop(&mut self) {
         // Before it looks: what is freed from here on is told again.
-        self.0.is_reclaiming.store(false, Ordering::Relaxed);
+        self.0.is_reclaiming.swap(false, Ordering::AcqRel);
         self.0.arena.reclaim(&Unpaced);
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::super::tells::Teller;
 use super::*;
-use crate::peer::tests::peer_with_socket;
+use crate::peer::tests::{hold_notifications, peer_with_socket};
 
 const LINES: u32 = 64;
 /// More than any of this takes.
@@ -137,4 +137,69 @@ fn window_that_is_opened_after_its_client_was_heard_for_the_last_time_does_not_w
     assert!(!told.arena.hear_at_once());
     assert!(told.queue.try_take().is_some() && told.queue.try_take().is_none());
     assert_eq!(told.arena.waits().strong_count(), 0);
+}
+
+/// Waits until a thread is inside the system call that tells the client, or about to enter it.
+fn wait_until_told(arena: &OwnedArena) {
+    let deadline = Instant::now() + LONG;
+    loop {
+        if let Ok(state) = arena.state.try_lock()
+            && state.untold.is_being_told()
+        {
+            return;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "the thread of the domain would wait for whoever tells the client"
+        );
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn account_is_open_for_the_thread_of_the_domain_while_a_client_is_told_of_an_end() {
+    for is_dropped in [false, true] {
+        let mut told = Told::new();
+        told.open(2);
+        assert!(!told.arena.hear_at_once());
+        let [first, second] = [(); 2].map(|()| told.queue.try_take().unwrap());
+        let names = [&first, &second].map(|opened| opened.lease.name);
+        std::thread::scope(|scope| {
+            // Here, so that whoever waits for it goes on when this panics.
+            let held = hold_notifications(&told.arena.peer);
+            let giving_up = scope.spawn(|| if is_dropped { drop(first) } else { first.peer.disconnect() });
+            wait_until_told(&told.arena);
+            // The client has given it up, too, and does not know of the end yet: the name is not lent anew before it does.
+            told.teller.tell(&told.ring, Tell::Return { name: names[0] }.encode());
+            assert!(!told.arena.hear_at_once());
+            let lent = told.arena.lend_one(LINES, Some(&Unpaced)).unwrap();
+            assert!(!names.contains(&lent.name));
+            // What ends meanwhile is told by that thread.
+            drop(second);
+            drop(held);
+            giving_up.join().unwrap();
+        });
+        let state = told.arena.lock();
+        assert!(!state.untold.is_being_told() && !state.untold.has_ends());
+    }
+}
+
+#[test]
+fn name_of_a_window_that_was_returned_while_its_end_was_told_is_lent_anew() {
+    let mut told = Told::new();
+    told.open(1);
+    assert!(!told.arena.hear_at_once());
+    let opened = told.queue.try_take().unwrap();
+    let name = opened.lease.name;
+    std::thread::scope(|scope| {
+        let held = hold_notifications(&told.arena.peer);
+        let dropping = scope.spawn(|| drop(opened));
+        wait_until_told(&told.arena);
+        told.teller.tell(&told.ring, Tell::Return { name }.encode());
+        assert!(!told.arena.hear_at_once());
+        drop(held);
+        dropping.join().unwrap();
+    });
+    let names = told.arena.lend(LINES, BATCH, Some(&Unpaced)).unwrap();
+    assert!(names.iter().any(|lease| lease.name == name), "{names:?}");
 }

@@ -34,12 +34,15 @@ pub(super) trait Client: Send + Sync {
 /// `departed.rs` bounds.
 #[derive(Debug)]
 pub(super) struct Queue<T, C> {
+    /// Held over no system call: the domain's thread takes it.
     state: Mutex<State<T, C>>,
     arrived: Condvar,
     /// What the thread that sleeps on their flags is woken by in this process.
     own: Flag,
     /// Whether clients are to send packets.
     is_listening: AtomicBool,
+    /// Held while the bits of clients are set for that: another thread that does the same must not find bits that are not ordered yet.
+    listening: Mutex<()>,
     can_wait_for_any: bool,
 }
 
@@ -70,7 +73,8 @@ impl<T, C: Client> Queue<T, C> {
             beside: 0,
         };
         let (state, arrived) = (Mutex::new(state), Condvar::new());
-        Queue { state, arrived, own, is_listening: AtomicBool::new(false), can_wait_for_any }
+        let (is_listening, listening) = (AtomicBool::new(false), Mutex::new(()));
+        Queue { state, arrived, own, is_listening, listening, can_wait_for_any }
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T, C>> {
@@ -97,13 +101,14 @@ impl<T, C: Client> Queue<T, C> {
             return Err(opened);
         }
         state.waiting.push_back(opened);
-        if state.beside > 0 {
+        let (event, has_beside) = (state.event.clone(), state.beside > 0);
+        self.rouse(state);
+        if has_beside {
             self.arrived.notify_one();
         }
-        if let Some(event) = &state.event {
+        if let Some(event) = event {
             event.signal();
         }
-        self.rouse(state);
         Ok(())
     }
 
@@ -150,7 +155,9 @@ impl<T, C: Client> Queue<T, C> {
             let left =
                 deadline.map_or(MAX_SLEEP, |deadline| deadline.saturating_duration_since(Instant::now()));
             if opened.is_some() || left.is_zero() {
-                if !state.has_sleeper && state.beside > 0 {
+                let hands_over = !state.has_sleeper && state.beside > 0;
+                drop(state);
+                if hands_over {
                     // One of the others sleeps on their flags from now on.
                     self.arrived.notify_one();
                 }
@@ -198,15 +205,29 @@ impl<T, C: Client> Queue<T, C> {
 
     /// Has `event` signalled when a window is opened. What was opened before is found by the next look.
     pub(super) fn signal(&self, event: Option<&Event>) {
+        let mut changed = event.cloned();
+        self.listen_if(|state| {
+            std::mem::swap(&mut state.event, &mut changed);
+            event.is_some() || state.is_closed
+        });
+        // The old one may be the last, and is closed outside the lock.
+        drop(changed);
+    }
+
+    /// Changes what decides whether clients are to send packets, and has them do so, or not. The clients of then.
+    fn listen_if(&self, change: impl FnOnce(&mut State<T, C>) -> bool) -> Arc<Vec<Arc<C>>> {
+        let _in_order = self.listening.lock().unwrap_or_else(PoisonError::into_inner);
         let mut state = self.lock();
-        state.event = event.cloned();
-        let is_listening = event.is_some() || state.is_closed;
+        let is_listening = change(&mut state);
         self.is_listening.store(is_listening, Ordering::Relaxed);
+        let clients = Arc::clone(&state.clients);
+        drop(state);
+        // The bits are not taken back when nobody listens any more, which is a packet for nothing at most, and spares the barrier when
+        // somebody does again.
         if is_listening {
-            // With the lock held: another thread that does the same must not find bits that are not ordered yet. They are not taken
-            // back when nobody listens any more, which is a packet for nothing at most, and spares the barrier when somebody does again.
-            listen(&state.clients);
+            listen(&clients);
         }
+        clients
     }
 
     /// Sets the bit of a client again that it took, for the domain's thread, which hears the client afterwards.
@@ -219,13 +240,12 @@ impl<T, C: Client> Queue<T, C> {
 
     /// Takes nothing more, and gives what waits and what will come up.
     pub(super) fn close(&self) {
-        let (left, clients) = {
-            let mut state = self.lock();
+        let mut left = VecDeque::new();
+        let clients = self.listen_if(|state| {
             state.is_closed = true;
-            self.is_listening.store(true, Ordering::Relaxed);
-            listen(&state.clients);
-            (std::mem::take(&mut state.waiting), Arc::clone(&state.clients))
-        };
+            std::mem::swap(&mut state.waiting, &mut left);
+            true
+        });
         // Outside the lock: each tells its sender.
         drop(left);
         for client in clients.iter() {
@@ -243,3 +263,8 @@ fn listen<C: Client>(clients: &[Arc<C>]) {
     }
     listen_all(to_set);
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+#[path = "queue_tests.rs"]
+mod tests;

@@ -294,7 +294,7 @@ impl TakesNotices for Joined {
 }
 
 impl EndsBranches for Joined {
-    fn end_branch(&self, name: u32) {
+    fn end_branch(self: Arc<Self>, name: u32) {
         self.show_end(name);
         {
             let mut account = self.lock();

@@ -29,8 +29,10 @@ enum Slot<P> {
         part: P,
         sender: Sender,
         has_receiver: bool,
-        /// Whether the client was told that the receiver has given it up.
+        /// Whether the client is told that the receiver has given it up, or was.
         is_told: bool,
+        /// Whether a thread tells it so now.
+        is_being_told: bool,
     },
 }
 
@@ -61,21 +63,24 @@ impl<P> Slots<P> {
         self.in_stock
     }
 
-    /// A window's name and part, unless there are as many as there may be: then `make` is not called.
-    pub(super) fn lend(&mut self, make: impl FnOnce(u32) -> P) -> Option<&P> {
-        let index = match self.free.pop() {
-            Some(index) => index,
-            None if (self.slots.len() as u32) < self.most => {
-                self.slots.push(Slot::Free);
-                self.slots.len() as u32 - 1
-            }
-            None => return None,
-        };
+    /// A name for a window that is to be lent, unless there are as many as there may be.
+    pub(super) fn reserve(&mut self) -> Option<u32> {
+        if let Some(index) = self.free.pop() {
+            return Some(index + 1);
+        }
+        if self.slots.len() as u32 >= self.most {
+            return None;
+        }
+        self.slots.push(Slot::Free);
+        Some(self.slots.len() as u32)
+    }
+
+    /// Lends a window by a name that was reserved for it.
+    pub(super) fn lend(&mut self, name: u32, part: P) {
+        let slot = &mut self.slots[name as usize - 1];
+        debug_assert!(matches!(slot, Slot::Free), "window {name} is lent already");
+        *slot = Slot::Lent(part);
         self.in_stock += 1;
-        let slot = &mut self.slots[index as usize];
-        *slot = Slot::Lent(make(index + 1));
-        let Slot::Lent(part) = slot else { unreachable!("it was just made so") };
-        Some(part)
     }
 
     fn slot(&mut self, name: u32) -> Result<&mut Slot<P>, OutOfPlace> {
@@ -88,7 +93,13 @@ impl<P> Slots<P> {
         let slot = self.slot(name)?;
         match std::mem::replace(slot, Slot::Free) {
             Slot::Lent(part) => {
-                *slot = Slot::Open { part, sender: Sender::Sending, has_receiver: true, is_told: false };
+                *slot = Slot::Open {
+                    part,
+                    sender: Sender::Sending,
+                    has_receiver: true,
+                    is_told: false,
+                    is_being_told: false,
+                };
             }
             other => {
                 *slot = other;
@@ -115,15 +126,12 @@ impl<P> Slots<P> {
 
     /// The client has no handle of a window any more; gives its part, if its receiver has none either.
     pub(super) fn returned(&mut self, name: u32) -> Result<Option<P>, OutOfPlace> {
-        let Slot::Open { sender, has_receiver, .. } = self.slot(name)? else { return Err(OutOfPlace) };
+        let Slot::Open { sender, .. } = self.slot(name)? else { return Err(OutOfPlace) };
         if *sender == Sender::Returned {
             return Err(OutOfPlace);
         }
         *sender = Sender::Returned;
-        if *has_receiver {
-            return Ok(None);
-        }
-        Ok(self.set_free(name))
+        Ok(self.take_if_left(name))
     }
 
     /// The receiver reads a window no more; whether the client is to be told.
@@ -140,15 +148,39 @@ impl<P> Slots<P> {
     /// The receiver has no handle of a window any more.
     pub(super) fn receiver_gone(&mut self, name: u32) -> Left<P> {
         let tells_sender = self.receiver_ended(name);
+        if let Ok(Slot::Open { has_receiver, .. }) = self.slot(name) {
+            *has_receiver = false;
+        }
+        Left { part: self.take_if_left(name), tells_sender }
+    }
+
+    /// A thread is about to tell the client of the receiver's end. Until it has, the name is no other window's, which the client would
+    /// take to have ended.
+    pub(super) fn begin_telling(&mut self, name: u32) {
+        if let Ok(Slot::Open { is_being_told, .. }) = self.slot(name) {
+            *is_being_told = true;
+        }
+    }
+
+    /// It has told the client, or found no room; gives the window's part, if nobody has the window any more.
+    pub(super) fn end_telling(&mut self, name: u32) -> Option<P> {
+        if let Ok(Slot::Open { is_being_told, .. }) = self.slot(name) {
+            *is_being_told = false;
+        }
+        self.take_if_left(name)
+    }
+
+    /// The part of a window that nobody has any more, whose name is free then.
+    fn take_if_left(&mut self, name: u32) -> Option<P> {
         let is_over = self.is_over;
-        let is_free = match self.slot(name) {
-            Ok(Slot::Open { sender, has_receiver, .. }) => {
-                *has_receiver = false;
-                is_over || *sender == Sender::Returned
+        match self.slot(name) {
+            Ok(Slot::Open { sender, has_receiver: false, is_being_told: false, .. })
+                if is_over || *sender == Sender::Returned =>
+            {
+                self.set_free(name)
             }
-            _ => false,
-        };
-        Left { part: if is_free { self.set_free(name) } else { None }, tells_sender }
+            _ => None,
+        }
     }
 
     fn set_free(&mut self, name: u32) -> Option<P> {

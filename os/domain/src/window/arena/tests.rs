@@ -76,8 +76,9 @@ impl Pair {
         let Ok(part) = self.arena.lend(4096, &Unpaced) else { return };
         let offset_bytes = part.offset_bytes() as u64;
         let lease = |name| Lease { name, lines: LINES, offset_bytes, blank: 1 << 63, epoch: 0 };
-        if let Some((_, lease)) = self.slots.lend(|name| (part, lease(name))) {
-            self.notes.push_back(Note::Lent(vec![*lease]));
+        if let Some(name) = self.slots.reserve() {
+            self.slots.lend(name, (part, lease(name)));
+            self.notes.push_back(Note::Lent(vec![lease(name)]));
         }
     }
 
@@ -213,7 +214,9 @@ proptest! {
         let mut receivers = BTreeSet::new();
         for (name, code) in words {
             match code {
-                0 => drop(slots.lend(|name| name)),
+                0 => if let Some(name) = slots.reserve() {
+                    slots.lend(name, name);
+                },
                 1 => if let Ok(name) = slots.open(name) {
                     prop_assert!(receivers.insert(*name));
                 },

@@ -15,6 +15,12 @@ pub trait PublishPort {
     fn barrier(&mut self);
 }
 
+/// Words of this side, of which several threads raise some as counts.
+pub trait CountPort: PublishPort {
+    /// Raises a word by one, and no other thread's raise of it is lost. Who loads it sees everything that this thread stored before.
+    fn raise(&self, word: u32);
+}
+
 /// Words of another side.
 pub trait ViewPort {
     /// Loads a word, and sees everything that was published before its value.
@@ -25,8 +31,8 @@ pub trait ViewPort {
 pub trait Adapter {
     /// The board of this side.
     type Board: PublishPort;
-    /// What this side claims of one other side.
-    type Claims: PublishPort;
-    /// A board or claims of another side.
-    type View: ViewPort;
+    /// What this side claims of one other side, and its counts of triggers there. Clones are the same words.
+    type Claims: CountPort + Clone;
+    /// A board or claims of another side. Clones are the same words.
+    type View: ViewPort + Clone;
 }

@@ -4,12 +4,12 @@ pub(crate) mod layout;
 
 use beeline_contract_adapter::{PublishPort, ViewPort};
 
-use crate::ids::{AdapterNumber, NodeId, Slot};
+use crate::ids::{AdapterNumber, Name, NodeId, Slot};
 use crate::link::LinkWord;
 use crate::segment::memory::Memory;
 use layout::{
-    EntryState, FORMAT_WORD, IDENTITY, LIFE, Life, NODE, entry_state, entry_word, id_of, id_word, link_word,
-    memory_of, memory_words,
+    EntryState, FORMAT_WORD, IDENTITY, LIFE, Life, NODE, entry_state, entry_word, link_word, memory_of,
+    memory_words, name_of, name_word,
 };
 
 /// The board of this member.
@@ -54,8 +54,8 @@ impl<P: PublishPort> OwnBoard<P> {
     }
 
     /// Writes what does not change of an entry that is free.
-    pub(crate) fn describe(&mut self, slot: Slot, id: u32, bytes: u64, memory: Memory) {
-        self.port.publish(entry_word(slot, 1), id_word(id));
+    pub(crate) fn describe(&mut self, slot: Slot, name: Name, bytes: u64, memory: Memory) {
+        self.port.publish(entry_word(slot, 1), name_word(name));
         self.port.publish(entry_word(slot, 2), bytes);
         for (word, value) in (3..).zip(memory_words(memory)) {
             self.port.publish(entry_word(slot, word), value);
@@ -76,7 +76,8 @@ impl<P: PublishPort> OwnBoard<P> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) state: EntryState,
-    pub(crate) id: u32,
+    /// Nothing of what this version does not know.
+    pub(crate) name: Option<Name>,
     pub(crate) bytes: u64,
     pub(crate) memory: Memory,
 }
@@ -89,8 +90,8 @@ const READS: u32 = 8;
 pub(crate) fn read_entry(board: &impl ViewPort, slot: Slot) -> Option<Entry> {
     (0..READS).find_map(|_| {
         let state = EntryState::of(board.load(entry_state(slot)));
-        let [id, bytes, memory, number] = [1, 2, 3, 4].map(|word| board.load(entry_word(slot, word)));
-        let entry = Entry { state, id: id_of(id), bytes, memory: memory_of(memory, number) };
+        let [name, bytes, memory, number] = [1, 2, 3, 4].map(|word| board.load(entry_word(slot, word)));
+        let entry = Entry { state, name: name_of(name), bytes, memory: memory_of(memory, number) };
         (EntryState::of(board.load(entry_state(slot))) == state).then_some(entry)
     })
 }

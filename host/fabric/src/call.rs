@@ -1,7 +1,11 @@
 //! What a program asks of a member, and what it gets.
 
 use crate::event::{LocalEvent, RemoteEvent};
-use crate::ids::{AdapterNumber, LocalSegment, NodeId, PairId, RemoteSegment, SegmentId, Ticket};
+use crate::ids::{
+    AdapterNumber, InterruptNumber, LocalInterrupt, LocalSegment, NodeId, PairId, RemoteInterrupt,
+    RemoteSegment, SegmentId, Ticket,
+};
+use crate::interrupt::{InterruptKind, Place};
 use crate::segment::memory::{Memory, Part};
 use crate::sequence::{SequenceStart, SequenceStatus};
 
@@ -86,6 +90,27 @@ pub enum Call {
     },
     /// Ends a connection without maps, or the attempt to make one.
     Disconnect(RemoteSegment),
+    /// Makes an interrupt. Waits for its number.
+    CreateInterrupt {
+        /// Its number, which nobody of the node may have; `None`: one that is free.
+        number: Option<InterruptNumber>,
+        kind: InterruptKind,
+    },
+    /// Removes an interrupt. Who is connected to it sees that when it triggers it.
+    RemoveInterrupt(LocalInterrupt),
+    /// Connects to an interrupt of a node, as soon as it is there.
+    ConnectInterrupt {
+        node: NodeId,
+        number: InterruptNumber,
+        /// Whether it carries messages.
+        has_data: bool,
+        /// The adapter to go by.
+        adapter: AdapterNumber,
+        /// How long to try; at 0 once.
+        timeout_nanos: Option<u64>,
+    },
+    /// Ends a connection to an interrupt.
+    DisconnectInterrupt(RemoteInterrupt),
     /// Takes the link of an adapter of this node up or down, as this member sees it.
     SetLink(AdapterNumber, bool),
 }
@@ -107,6 +132,10 @@ pub enum Value {
     Local(LocalSegment, SegmentId),
     /// A connection, and the size of the segment; zero while it is being made.
     Remote(RemoteSegment, u64),
+    /// An interrupt that was made, its number, its kind, and its place on the board.
+    Interrupt(LocalInterrupt, InterruptNumber, InterruptKind, Place),
+    /// A connection to an interrupt; triggers are made with [`Member::trigger`](crate::Member::trigger).
+    Trigger(RemoteInterrupt),
     /// What is to be mapped, of a segment of this member.
     MapLocal(Memory, Part),
     /// What is to be mapped, of a segment of the other member of a pair.

@@ -1,6 +1,7 @@
 //! Calls of a program on its member.
 
 mod connect;
+mod interrupt;
 mod local;
 mod remote;
 
@@ -9,7 +10,8 @@ use alloc::vec::Vec;
 use beeline_contract_adapter::Adapter;
 
 use crate::call::{Call, Done, Value};
-use crate::ids::{AdapterNumber, Nanos};
+use crate::ids::{AdapterNumber, Name, Nanos, RemoteSegment};
+use crate::interrupt::name_of;
 use crate::member::Member;
 use crate::refusal::Refusal;
 use crate::segment::waiters::Waiters;
@@ -39,7 +41,7 @@ impl<A: Adapter> Member<A> {
             Call::UnmapLocal(local) => self.unmap_local(local),
             Call::WaitLocal { local, timeout_nanos } => self.wait_local(local, timeout_nanos, now),
             Call::Connect { node, id, adapter, timeout_nanos, is_asynchronous, has_callback } => {
-                self.connect(node, id, adapter, (timeout_nanos, is_asynchronous, has_callback), now)
+                self.connect(node, Name::segment(id), adapter, (timeout_nanos, is_asynchronous, has_callback), now)
             }
             Call::MapRemote(remote, part) => self.map_remote(remote, part),
             Call::UnmapRemote(remote) => self.unmap_remote(remote),
@@ -47,6 +49,12 @@ impl<A: Adapter> Member<A> {
             Call::CheckSequence(remote, start) => self.check_sequence(remote, start),
             Call::WaitRemote { remote, timeout_nanos } => self.wait_remote(remote, timeout_nanos, now),
             Call::Disconnect(remote) => self.disconnect(remote),
+            Call::CreateInterrupt { number, kind } => self.create_interrupt(number, kind),
+            Call::RemoveInterrupt(interrupt) => self.remove_interrupt(interrupt),
+            Call::ConnectInterrupt { node, number, has_data, adapter, timeout_nanos } => {
+                self.connect(node, name_of(number, has_data), adapter, (timeout_nanos, false, false), now)
+            }
+            Call::DisconnectInterrupt(remote) => self.disconnect(RemoteSegment(remote.0)),
             Call::SetLink(adapter, is_up) => self.set_link(adapter, is_up),
         }
     }

@@ -23,6 +23,45 @@ pub struct NodeId(pub u16);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SegmentId(pub u32);
 
+/// The number of an interrupt, by which members find it. Plain interrupts and data interrupts have numbers of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct InterruptNumber(pub u32);
+
+/// What is found under a name, and what an entry of a board is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NameKind {
+    /// A segment.
+    Segment,
+    /// An interrupt that carries nothing.
+    Interrupt,
+    /// An interrupt that carries messages.
+    DataInterrupt,
+}
+
+/// A name of a node: of a segment or an interrupt, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Name {
+    /// What it names.
+    pub kind: NameKind,
+    /// Its number among those of its kind.
+    pub number: u32,
+}
+
+impl Name {
+    /// The name of a segment.
+    pub fn segment(id: SegmentId) -> Self {
+        Name { kind: NameKind::Segment, number: id.0 }
+    }
+
+    /// The refusal of who looks for it where it is not.
+    pub(crate) fn missing(self) -> Refusal {
+        match self.kind {
+            NameKind::Segment => Refusal::NoSuchSegment,
+            NameKind::Interrupt | NameKind::DataInterrupt => Refusal::NoSuchIntno,
+        }
+    }
+}
+
 /// The number under which a member is offered, random and not used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MemberNumber(pub u64);
@@ -71,6 +110,10 @@ given_once! {
     LocalSegment,
     /// A segment that this member has connected to, or is connecting to.
     RemoteSegment,
+    /// An interrupt that this member has made.
+    LocalInterrupt,
+    /// An interrupt that this member has connected to.
+    RemoteInterrupt,
     /// A call that waits; what comes of it is told under this number.
     Ticket,
     /// What this member has with another one in one direction: it uses the other's segments, or is used.

@@ -22,8 +22,12 @@ mod dma;
 mod event;
 mod held;
 mod ids;
+mod interrupt;
 mod link;
 mod look;
+#[cfg(all(test, loom))]
+#[path = "interrupt/bell_loom.rs"]
+mod loom_bell;
 #[cfg(all(test, loom))]
 #[path = "claims_loom.rs"]
 mod loom_claims;
@@ -36,14 +40,18 @@ mod told;
 mod want;
 
 pub use bank::BANK_BYTES;
-pub use board::layout::{BOARD_WORDS, CLAIM_WORDS};
+pub use board::layout::{BOARD_WORDS, CLAIM_WORDS, USE_WORDS};
 pub use call::{Call, Done, Value};
 pub use dma::{DmaEntry, DmaQueue, DmaState, MAX_DMA_ENTRIES, PIECE_BYTES, Piece};
 pub use event::{LocalEvent, RemoteEvent};
 pub use ids::{
-    AdapterNumber, AskId, LocalSegment, MemberNumber, Nanos, NodeId, PairId, RemoteSegment, SegmentId, Slot,
-    Ticket,
+    AdapterNumber, AskId, InterruptNumber, LocalInterrupt, LocalSegment, MemberNumber, Name, NameKind, Nanos,
+    NodeId, PairId, RemoteInterrupt, RemoteSegment, SegmentId, Slot, Ticket,
 };
+pub use interrupt::bell::{Announced, Bell, Sleepers, ring, rouse};
+pub use interrupt::remote::Trigger;
+pub use interrupt::take::{Take, has_begun};
+pub use interrupt::{InterruptKind, MAX_MESSAGE_BYTES, Place};
 pub use member::{Config, Member};
 pub use refusal::Refusal;
 pub use segment::memory::{Memory, Part};

@@ -30,6 +30,9 @@ impl<A: Adapter> Member<A> {
             Some(Asked::Create { ticket, local, first_of_auto }) => {
                 self.name_put(ticket, local, first_of_auto, &answer);
             }
+            Some(Asked::CreateInterrupt { ticket, interrupt, first_of_auto }) => {
+                self.interrupt_named(ticket, interrupt, first_of_auto, &answer);
+            }
             Some(Asked::Connect(remote)) => self.name_found(remote, answer, now),
             None => {}
         }

@@ -8,8 +8,10 @@ use beeline_contract_adapter::Adapter;
 use crate::bank::Bank;
 use crate::board::OwnBoard;
 use crate::ids::{
-    AdapterNumber, AskId, LocalSegment, Nanos, NodeId, PairId, RemoteSegment, SegmentId, Ticket,
+    AdapterNumber, AskId, LocalInterrupt, LocalSegment, Nanos, NodeId, PairId, RemoteSegment, SegmentId,
+    Ticket,
 };
+use crate::interrupt::local::{FIRST_AUTO_NUMBER, OwnInterrupt};
 use crate::link::Links;
 use crate::pairs::{Consumer, Pairs};
 use crate::segment::local::Local;
@@ -36,6 +38,10 @@ pub struct Member<A: Adapter> {
     pub(crate) bank: Bank,
     pub(crate) slots: Slots,
     pub(crate) locals: BTreeMap<LocalSegment, Local>,
+    pub(crate) interrupts: BTreeMap<LocalInterrupt, OwnInterrupt>,
+    /// The number that is tried first for an interrupt without one.
+    pub(crate) next_interrupt: u32,
+    /// Connections to segments, and to interrupts, whose handles are these by another name.
     pub(crate) remotes: BTreeMap<RemoteSegment, Remote>,
     pub(crate) pairs: Pairs<A>,
     pub(crate) asked: BTreeMap<AskId, Asked>,
@@ -51,6 +57,7 @@ pub struct Member<A: Adapter> {
 #[derive(Debug)]
 pub(crate) enum Asked {
     Create { ticket: Ticket, local: Local, first_of_auto: Option<SegmentId> },
+    CreateInterrupt { ticket: Ticket, interrupt: OwnInterrupt, first_of_auto: Option<u32> },
     Connect(RemoteSegment),
 }
 
@@ -65,6 +72,8 @@ impl<A: Adapter> Member<A> {
             bank: Bank::default(),
             slots: Slots::default(),
             locals: BTreeMap::new(),
+            interrupts: BTreeMap::new(),
+            next_interrupt: FIRST_AUTO_NUMBER,
             remotes: BTreeMap::new(),
             pairs: Pairs::new(),
             asked: BTreeMap::new(),

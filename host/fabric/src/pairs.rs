@@ -4,11 +4,11 @@ use alloc::collections::BTreeMap;
 
 use beeline_contract_adapter::{Adapter, PublishPort, ViewPort};
 
-use crate::board::layout::{Claim, EntryState, Phase};
+use crate::board::layout::{Claim, EntryState, Phase, count_word};
 use crate::board::{Entry, is_of, read_entry, read_life, read_link};
 use crate::claims::claim;
 use crate::held::Held;
-use crate::ids::{AdapterNumber, MemberNumber, NodeId, PairId, Slot};
+use crate::ids::{AdapterNumber, MemberNumber, Name, NameKind, NodeId, PairId, Slot};
 use crate::link::LinkWord;
 use crate::refusal::Refusal;
 use crate::segment::local::Seen;
@@ -38,6 +38,9 @@ pub(crate) struct Ports<A: Adapter> {
     claims: A::Claims,
     /// What `claims` says is of these, where it is not zero.
     held: BTreeMap<Slot, Held>,
+    /// The incarnations of interrupts whose triggers the counts beside `claims` are. A claim of them stays without connections, so that
+    /// their member believes the count.
+    counted: BTreeMap<Slot, u32>,
 }
 
 /// A member that uses segments of this one.
@@ -104,25 +107,36 @@ pub(crate) struct Claimed {
 impl<A: Adapter> Ports<A> {
     /// The words of a pair; `None` if they are no board of that node.
     pub(crate) fn new(board: A::View, claims: A::Claims, node: NodeId) -> Option<Self> {
-        is_of(&board, node).then(|| Ports { board, claims, held: BTreeMap::new() })
+        is_of(&board, node).then(|| Ports { board, claims, held: BTreeMap::new(), counted: BTreeMap::new() })
     }
 
     pub(crate) fn link(&self, adapter: AdapterNumber) -> LinkWord {
         read_link(&self.board, adapter)
     }
 
-    /// Connects once more to an entry, if it is the segment `id` and available.
+    /// The words that this member stores for the other one.
+    pub(crate) fn uses(&self) -> &A::Claims {
+        &self.claims
+    }
+
+    /// What is published of an entry, or is to be.
+    fn published(&self, slot: Slot) -> Claim {
+        let without = || self.counted.get(&slot).map(|incarnation| Claim { incarnation: *incarnation, count: 0 });
+        self.held.get(&slot).map(Held::claim).or_else(without).unwrap_or_default()
+    }
+
+    /// Connects once more to an entry, if it is what is named and available.
     pub(crate) fn connect(
         &mut self,
         slot: Slot,
-        id: u32,
+        name: Name,
         adapter: AdapterNumber,
     ) -> Result<Claimed, Refusal> {
         for _ in 0..CLAIMS {
             let entry = read_entry(&self.board, slot).ok_or(Refusal::ConnectionRefused)?;
             let EntryState { incarnation, phase, available } = entry.state;
-            if phase == Phase::Free || entry.id != id {
-                return Err(Refusal::NoSuchSegment);
+            if phase == Phase::Free || entry.name != Some(name) {
+                return Err(name.missing());
             }
             if phase == Phase::Closing || available & adapter.bit() == 0 {
                 return Err(Refusal::ConnectionRefused);
@@ -130,12 +144,16 @@ impl<A: Adapter> Ports<A> {
             if !self.link(adapter).is_up {
                 return Err(Refusal::NoRemoteLinkAccess);
             }
-            let (old, count) =
-                self.held.get(&slot).map(|held| (held.claim(), held.count(incarnation))).unwrap_or_default();
+            let count = self.held.get(&slot).map_or(0, |held| held.count(incarnation));
             if count == MAX_CONNECTIONS {
                 return Err(Refusal::MaxEntries);
             }
-            let new = Claim { incarnation, count: count + 1 };
+            if name.kind != NameKind::Segment && self.counted.get(&slot) != Some(&incarnation) {
+                // Before the claim: who sees that sees no count of what the entry was before.
+                self.claims.publish(count_word(slot), 0);
+                self.counted.insert(slot, incarnation);
+            }
+            let (old, new) = (self.published(slot), Claim { incarnation, count: count + 1 });
             if claim(&self.board, &mut self.claims, slot, entry.state, (old, new)).is_ok() {
                 self.held.entry(slot).or_default().set(new);
                 // After the barrier of the claim: pairs with `OwnBoard::set_listening`.
@@ -151,10 +169,11 @@ impl<A: Adapter> Ports<A> {
         if !held.end(incarnation) {
             return false;
         }
-        self.claims.publish(u32::from(slot.0), held.claim().word());
         if held.is_empty() {
             self.held.remove(&slot);
         }
+        let claim = self.published(slot);
+        self.claims.publish(u32::from(slot.0), claim.word());
         // Pairs with `OwnBoard::set_listening`.
         self.claims.barrier();
         read_life(&self.board).is_listening

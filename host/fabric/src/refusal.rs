@@ -61,6 +61,9 @@ pub enum Refusal {
     /// The segment that was connected to is gone.
     #[error("what it was connected to is gone")]
     NotConnected = 0x4000_091b,
+    /// The caller's buffer is shorter than the message.
+    #[error("the buffer is shorter than the message")]
+    Overflow = 0x4000_091f,
     /// No node of this number is configured.
     #[error("no such node is configured")]
     NoSuchNodeid = 0x4000_0a00,
@@ -76,4 +79,10 @@ pub enum Refusal {
     /// What was to be stored or loaded may not have been.
     #[error("the other side went while bytes were copied")]
     TransferFailed = 0x4000_0a06,
+    /// Nobody of the node has an interrupt of this number.
+    #[error("the node has no such interrupt")]
+    NoSuchIntno = 0x4000_0e0a,
+    /// Another living interrupt of the node has the number.
+    #[error("an interrupt of this node has that number")]
+    IntnoUsed = 0x4000_0e0b,
 }

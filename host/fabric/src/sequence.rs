@@ -85,7 +85,7 @@ impl<V: ViewPort> ConnectionView<V> {
     }
 
     #[inline]
-    fn standing(&self) -> Standing {
+    pub(crate) fn standing(&self) -> Standing {
         self.connected.standing(&self.theirs, read_link(&self.own, self.connected.adapter))
     }
 }

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::ids::{AskId, MemberNumber, NodeId, PairId, SegmentId, Slot};
+use crate::ids::{AskId, MemberNumber, Name, NodeId, PairId, Slot};
 
 /// Something to be done outside the member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,11 +33,11 @@ pub enum Want {
 /// An operation on names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameOp {
-    /// Puts the name of a segment of this node, if no living member has it.
-    Put(SegmentId, Slot),
-    /// Removes the name of a segment of this node. Nothing is done with the answer.
-    Remove(SegmentId, Slot),
-    Find(NodeId, SegmentId),
+    /// Puts a name of this node, if no living member has it.
+    Put(Name, Slot),
+    /// Removes a name of this node. Nothing is done with the answer.
+    Remove(Name, Slot),
+    Find(NodeId, Name),
 }
 
 /// The answer of an operation on names.
@@ -59,11 +59,11 @@ pub enum Answer {
 pub struct Found {
     /// Whether any member of the node lives.
     pub is_node_alive: bool,
-    /// Who may have the segment, and where: each board says whether it has.
+    /// Who may have what is named, and where: each board says whether it has.
     pub candidates: Vec<Candidate>,
 }
 
-/// A member that may have a segment.
+/// A member that may have what is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     pub member: MemberNumber,

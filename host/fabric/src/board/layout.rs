@@ -1,16 +1,20 @@
 //! Where in a board and in claims each word lies, and what its bits mean. Everything a peer publishes is read through here: any value
 //! of a word means something.
 
-use crate::ids::Slot;
+use crate::ids::{Name, NameKind, Slot};
 use crate::segment::memory::Memory;
 
 /// Entries of a board, and words of claims.
 pub const CLAIM_WORDS: u32 = 1 << 16;
+/// Words of what a member uses of another one: its claims, then a count of triggers for each entry.
+pub const USE_WORDS: u32 = CLAIM_WORDS + CLAIM_WORDS * COUNT_STRIDE;
 /// Words that the header and all entries take.
 pub const BOARD_WORDS: u32 = HEADER_WORDS + ENTRY_WORDS * CLAIM_WORDS;
 
 const HEADER_WORDS: u32 = 32;
 const ENTRY_WORDS: u32 = 8;
+/// A line for each count: threads that trigger one interrupt do not slow down those that trigger another.
+const COUNT_STRIDE: u32 = 8;
 
 /// Where the format of a board and its version stand.
 pub(crate) const IDENTITY: u32 = 0;
@@ -29,7 +33,7 @@ pub(crate) fn entry_state(slot: Slot) -> u32 {
     entry_word(slot, 0)
 }
 
-/// A word of an entry: 1 is the number of the segment, 2 its size, 3 the kind and 4 the place of its memory.
+/// A word of an entry: 1 says what it is and its number, 2 is the size of a segment, 3 the kind and 4 the place of its memory.
 pub(crate) fn entry_word(slot: Slot, word: u32) -> u32 {
     HEADER_WORDS + ENTRY_WORDS * u32::from(slot.0) + word
 }
@@ -51,7 +55,7 @@ pub(crate) const LAST_INCARNATION: u32 = u32::MAX;
 /// How an entry stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EntryState {
-    /// Raised for each segment of the entry, and when connections are ended by force: a claim of another one claims nothing.
+    /// Raised for each segment or interrupt of the entry, and when connections are ended by force: a claim of another one claims nothing.
     pub(crate) incarnation: u32,
     pub(crate) phase: Phase,
     /// A bit for each adapter by which the segment may be connected to.
@@ -97,15 +101,30 @@ impl Life {
     }
 }
 
-/// The kind of what the entry is, a segment, beside its number.
-const SEGMENT: u64 = 1;
-
-pub(crate) fn id_word(id: u32) -> u64 {
-    SEGMENT << 32 | u64::from(id)
+/// Which of a member's words for another one counts its triggers of an entry.
+pub(crate) fn count_word(slot: Slot) -> u32 {
+    CLAIM_WORDS + COUNT_STRIDE * u32::from(slot.0)
 }
 
-pub(crate) fn id_of(word: u64) -> u32 {
-    word as u32
+/// The word of an entry that says what it is, and its number.
+pub(crate) fn name_word(name: Name) -> u64 {
+    let kind: u64 = match name.kind {
+        NameKind::Segment => 1,
+        NameKind::Interrupt => 2,
+        NameKind::DataInterrupt => 3,
+    };
+    kind << 32 | u64::from(name.number)
+}
+
+/// What an entry is; `None` if this version knows nothing like it.
+pub(crate) fn name_of(word: u64) -> Option<Name> {
+    let kind = match word >> 32 {
+        1 => NameKind::Segment,
+        2 => NameKind::Interrupt,
+        3 => NameKind::DataInterrupt,
+        _ => return None,
+    };
+    Some(Name { kind, number: word as u32 })
 }
 
 const BANK: u64 = 1;
@@ -165,6 +184,22 @@ mod tests {
             let [kind, place] = memory_words(memory);
             assert_eq!(memory_of(kind, place), memory);
         }
+    }
+
+    #[test]
+    fn names_come_back_and_other_words_name_nothing() {
+        for kind in [NameKind::Segment, NameKind::Interrupt, NameKind::DataInterrupt] {
+            let name = Name { kind, number: 0xfedc_ba98 };
+            assert_eq!(name_of(name_word(name)), Some(name));
+        }
+        assert_eq!((name_of(7), name_of(4 << 32), name_of(u64::MAX)), (None, None, None));
+    }
+
+    #[test]
+    fn counts_lie_behind_the_claims_each_in_a_line() {
+        assert_eq!(count_word(Slot(0)), CLAIM_WORDS);
+        assert_eq!(count_word(Slot(1)) - count_word(Slot(0)), 8);
+        assert!(count_word(Slot(u16::MAX)) < USE_WORDS);
     }
 
     #[test]

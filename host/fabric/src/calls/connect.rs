@@ -4,7 +4,9 @@ use beeline_contract_adapter::Adapter;
 
 use super::Outcome;
 use crate::call::{Done, Value};
-use crate::ids::{AdapterNumber, Nanos, NodeId, PairId, RemoteSegment, SegmentId, Slot, Ticket};
+use crate::ids::{
+    AdapterNumber, Name, NameKind, Nanos, NodeId, PairId, RemoteInterrupt, RemoteSegment, Slot, Ticket,
+};
 use crate::member::{Asked, Member};
 use crate::pairs::{Claimed, Provider};
 use crate::refusal::Refusal;
@@ -20,7 +22,7 @@ impl<A: Adapter> Member<A> {
     pub(super) fn connect(
         &mut self,
         node: NodeId,
-        id: SegmentId,
+        name: Name,
         adapter: AdapterNumber,
         (timeout_nanos, is_asynchronous, has_callback): (Option<u64>, bool, bool),
         now: Nanos,
@@ -37,7 +39,7 @@ impl<A: Adapter> Member<A> {
             is_once: timeout_nanos == Some(0),
             step: Step::Finding,
         };
-        let mut remote = Remote::new(node, id, adapter, attempt);
+        let mut remote = Remote::new(node, name, adapter, attempt);
         remote.has_callback = has_callback;
         self.remotes.insert(handle, remote);
         self.try_again(handle, now);
@@ -47,25 +49,26 @@ impl<A: Adapter> Member<A> {
     /// Begins an attempt, or rests if it cannot succeed.
     pub(crate) fn try_again(&mut self, handle: RemoteSegment, now: Nanos) {
         let Some(remote) = self.remotes.get_mut(&handle) else { return };
-        let (node, id, adapter) = (remote.node, remote.id, remote.adapter);
+        let (node, name, adapter) = (remote.node, remote.name, remote.adapter);
         if !self.links.of(adapter).is_some_and(|link| link.is_up) {
             self.failed(handle, Refusal::NoLinkAccess, now);
             return;
         }
         if let Stage::Connecting(attempt) = &mut remote.stage {
             attempt.step = Step::Finding;
-            self.ask(Asked::Connect(handle), NameOp::Find(node, id));
+            self.ask(Asked::Connect(handle), NameOp::Find(node, name));
         }
     }
 
     /// Goes on with an attempt whose name was to be found.
     pub(crate) fn name_found(&mut self, handle: RemoteSegment, answer: Answer, now: Nanos) {
-        let Some(Remote { stage: Stage::Connecting(attempt), .. }) = self.remotes.get_mut(&handle) else {
+        let Some(Remote { stage: Stage::Connecting(attempt), name, .. }) = self.remotes.get_mut(&handle)
+        else {
             return;
         };
         match answer {
             Answer::Found(Found { is_node_alive, candidates }) => {
-                let reason = if is_node_alive { Refusal::NoSuchSegment } else { Refusal::NodeNotResponding };
+                let reason = if is_node_alive { name.missing() } else { Refusal::NodeNotResponding };
                 attempt.step = Step::Trying { candidates, reason };
                 self.try_candidates(handle, now);
             }
@@ -81,7 +84,7 @@ impl<A: Adapter> Member<A> {
             else {
                 return;
             };
-            let (node, id, adapter, reason) = (remote.node, remote.id, remote.adapter, *reason);
+            let (node, name, adapter, reason) = (remote.node, remote.name, remote.adapter, *reason);
             let Some(&Candidate { member, slot }) = candidates.last() else {
                 self.failed(handle, reason, now);
                 return;
@@ -98,7 +101,7 @@ impl<A: Adapter> Member<A> {
             }
             let is_open = self.pairs.ports(pair).is_some();
             let claimed = match self.pairs.ports_mut(pair).filter(|_| is_open) {
-                Some(ports) => ports.connect(slot, id.0, adapter),
+                Some(ports) => ports.connect(slot, name, adapter),
                 None => Err(Refusal::NodeNotResponding),
             };
             match claimed {
@@ -113,11 +116,11 @@ impl<A: Adapter> Member<A> {
 
     /// Leaves the candidate that was asked. That a name is an old one is the reason only if there is no better.
     pub(crate) fn next_candidate(&mut self, handle: RemoteSegment, refusal: Refusal) {
-        if let Some(Remote { stage: Stage::Connecting(attempt), .. }) = self.remotes.get_mut(&handle)
+        if let Some(Remote { stage: Stage::Connecting(attempt), name, .. }) = self.remotes.get_mut(&handle)
             && let Step::Trying { candidates, reason } = &mut attempt.step
         {
             candidates.pop();
-            if refusal != Refusal::NoSuchSegment {
+            if refusal != name.missing() {
                 *reason = refusal;
             }
         }
@@ -137,7 +140,11 @@ impl<A: Adapter> Member<A> {
         remote.stage =
             Stage::Connected(Connection { pair, slot, incarnation, bytes, memory, is_lost: false });
         if let Some(ticket) = ticket {
-            self.told.push_back(Told::Outcome(ticket, Ok(Value::Remote(handle, bytes))));
+            let value = match remote.name.kind {
+                NameKind::Segment => Value::Remote(handle, bytes),
+                NameKind::Interrupt | NameKind::DataInterrupt => Value::Trigger(RemoteInterrupt(handle.0)),
+            };
+            self.told.push_back(Told::Outcome(ticket, Ok(value)));
             let standing = self.standing(handle);
             if let Some(remote) = self.remotes.get_mut(&handle) {
                 remote.set_told_connected(standing.unwrap_or(Standing::Gone));

@@ -6,7 +6,7 @@ use super::Outcome;
 use crate::board::layout::EntryState;
 use crate::call::{Done, Value};
 use crate::claims::{close, force, freed};
-use crate::ids::{AdapterNumber, AskId, LocalSegment, Nanos, SegmentId, Slot, Ticket};
+use crate::ids::{AdapterNumber, AskId, LocalSegment, Name, Nanos, SegmentId, Slot, Ticket};
 use crate::member::{Asked, Member};
 use crate::refusal::Refusal;
 use crate::segment::local::{Local, LocalMemory};
@@ -54,7 +54,7 @@ impl<A: Adapter> Member<A> {
         }
         let ticket = Ticket(self.number());
         let first_of_auto = is_auto.then_some(id);
-        self.ask(Asked::Create { ticket, local, first_of_auto }, NameOp::Put(id, slot));
+        self.ask(Asked::Create { ticket, local, first_of_auto }, NameOp::Put(Name::segment(id), slot));
         Ok(Done::Wait(ticket))
     }
 
@@ -78,13 +78,13 @@ impl<A: Adapter> Member<A> {
         let outcome = match answer {
             Answer::Done => {
                 let (memory, bytes) = local.memory.place(local.slot);
-                self.board.describe(local.slot, local.id.0, bytes, memory);
+                self.board.describe(local.slot, Name::segment(local.id), bytes, memory);
                 self.board.set_entry(local.slot, local.entry);
                 Ok(self.created(local))
             }
             Answer::Taken if first_of_auto.is_some_and(|first| first != next) => {
                 local.id = next;
-                let put = NameOp::Put(next, local.slot);
+                let put = NameOp::Put(Name::segment(next), local.slot);
                 self.ask(Asked::Create { ticket, local, first_of_auto }, put);
                 return;
             }
@@ -126,7 +126,7 @@ impl<A: Adapter> Member<A> {
         if !local.is_private {
             // Nobody can connect yet, so nobody believes what the entry says.
             let (slot, id) = (local.slot, local.id);
-            self.board.describe(slot, id.0, bytes, memory);
+            self.board.describe(slot, Name::segment(id), bytes, memory);
         }
         Ok(NOTHING)
     }
@@ -185,7 +185,7 @@ impl<A: Adapter> Member<A> {
         let local = self.locals.remove(&handle).ok_or(Refusal::IllegalParameter)?;
         self.cancel(local.waiters);
         if !is_private {
-            let name = NameOp::Remove(local.id, slot);
+            let name = NameOp::Remove(Name::segment(local.id), slot);
             let ask = AskId(self.number());
             self.wants.push_back(Want::Name(ask, name));
         }
@@ -195,7 +195,7 @@ impl<A: Adapter> Member<A> {
     }
 
     /// Gives the memory and the entry of a segment back, the entry as soon as nobody has a claim of it. After the barrier of its removal.
-    fn give_back(&mut self, slot: Slot, state: EntryState, memory: LocalMemory) {
+    pub(super) fn give_back(&mut self, slot: Slot, state: EntryState, memory: LocalMemory) {
         let bank = match memory {
             LocalMemory::There { memory: Memory::Bank { offset }, bytes, .. } => Some((offset, bytes)),
             _ => None,
@@ -220,7 +220,7 @@ impl<A: Adapter> Member<A> {
     }
 
     /// Takes an entry that was of the incarnation `before` from its users, and rings them.
-    fn force(&mut self, slot: Slot, before: u32, after: EntryState) {
+    pub(super) fn force(&mut self, slot: Slot, before: u32, after: EntryState) {
         let users = force(self.board.port(), self.pairs.claims_by_member(), slot, (before, after));
         self.ring(users);
     }

@@ -1,11 +1,11 @@
-//! A segment of another member: the attempt to connect to it, the connection, and what the program has been told.
+//! A segment or an interrupt of another member: the attempt to connect to it, the connection, and what the program has been told.
 
 use alloc::vec::Vec;
 
 use super::memory::Memory;
 use super::waiters::Waiters;
 use crate::event::RemoteEvent;
-use crate::ids::{AdapterNumber, Nanos, NodeId, PairId, SegmentId, Slot, Ticket};
+use crate::ids::{AdapterNumber, Name, Nanos, NodeId, PairId, Slot, Ticket};
 use crate::refusal::Refusal;
 use crate::sequence::{Connected, SequenceStart, Standing};
 use crate::want::Candidate;
@@ -13,7 +13,7 @@ use crate::want::Candidate;
 #[derive(Debug)]
 pub(crate) struct Remote {
     pub(crate) node: NodeId,
-    pub(crate) id: SegmentId,
+    pub(crate) name: Name,
     pub(crate) adapter: AdapterNumber,
     pub(crate) has_callback: bool,
     pub(crate) stage: Stage,
@@ -79,10 +79,10 @@ enum ToldOf {
 }
 
 impl Remote {
-    pub(crate) fn new(node: NodeId, id: SegmentId, adapter: AdapterNumber, attempt: Attempt) -> Self {
+    pub(crate) fn new(node: NodeId, name: Name, adapter: AdapterNumber, attempt: Attempt) -> Self {
         Remote {
             node,
-            id,
+            name,
             adapter,
             has_callback: false,
             stage: Stage::Connecting(attempt),
@@ -150,12 +150,13 @@ impl Remote {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::SegmentId;
     use crate::link::LinkWord;
 
     fn connected() -> Remote {
         let attempt = Attempt { ticket: None, until: None, is_once: true, step: Step::Finding };
         let adapter = AdapterNumber::new(0).unwrap();
-        let mut remote = Remote::new(NodeId(8), SegmentId(1), adapter, attempt);
+        let mut remote = Remote::new(NodeId(8), Name::segment(SegmentId(1)), adapter, attempt);
         let (pair, slot, memory) = (PairId(1), Slot(0), Memory::Bank { offset: 0 });
         remote.stage =
             Stage::Connected(Connection { pair, slot, incarnation: 1, bytes: 64, memory, is_lost: false });

@@ -25,6 +25,8 @@ pub struct Process {
     pub is_alive: bool,
     /// Whom a pair is with, and what the pair is called there.
     pub pairs: BTreeMap<PairId, (usize, PairId)>,
+    /// Members that use this one, with what each says that it uses.
+    pub users: BTreeMap<PairId, Words>,
     pub told: Vec<Told>,
     pub punched: Vec<(u64, u64)>,
 }
@@ -33,7 +35,7 @@ pub struct Process {
 #[derive(Default)]
 pub struct World {
     pub processes: Vec<Process>,
-    names: BTreeMap<(NodeId, SegmentId), Vec<(usize, Slot)>>,
+    names: BTreeMap<(NodeId, Name), Vec<(usize, Slot)>>,
     /// Who is to look.
     pub rings: Vec<usize>,
     /// Who is to learn that the other side of a pair is gone, and of whom.
@@ -67,6 +69,7 @@ impl World {
                 node: *node,
                 is_alive: true,
                 pairs: BTreeMap::new(),
+                users: BTreeMap::new(),
                 told: Vec::new(),
                 punched: Vec::new(),
             });
@@ -131,6 +134,7 @@ impl World {
     pub fn learn(&mut self, index: usize) -> (usize, usize) {
         let (who, pair, of) = self.gone.remove(index);
         if self.processes[who].is_alive {
+            self.processes[who].users.remove(&pair);
             self.processes[who].member.gone(pair, self.now);
             self.carry_out(who);
         }
@@ -163,8 +167,8 @@ impl World {
     fn name(&mut self, who: usize, op: NameOp) -> Answer {
         let (processes, node) = (&self.processes, self.processes[who].node);
         match op {
-            NameOp::Put(id, slot) => {
-                let holders = self.names.entry((node, id)).or_default();
+            NameOp::Put(name, slot) => {
+                let holders = self.names.entry((node, name)).or_default();
                 holders.retain(|(holder, _)| processes[*holder].is_alive);
                 if !holders.is_empty() {
                     return Answer::Taken;
@@ -172,16 +176,16 @@ impl World {
                 holders.push((who, slot));
                 Answer::Done
             }
-            NameOp::Remove(id, slot) => {
-                let holders = self.names.entry((node, id)).or_default();
+            NameOp::Remove(name, slot) => {
+                let holders = self.names.entry((node, name)).or_default();
                 let before = holders.len();
                 holders.retain(|holder| *holder != (who, slot));
                 assert_eq!(holders.len() + 1, before, "the name is there until its member removes it");
                 Answer::Done
             }
-            NameOp::Find(node, id) => {
+            NameOp::Find(node, name) => {
                 let is_node_alive = processes.iter().any(|it| it.node == node && it.is_alive);
-                let holders = self.names.get(&(node, id)).cloned().unwrap_or_default();
+                let holders = self.names.get(&(node, name)).cloned().unwrap_or_default();
                 let living = holders.into_iter().filter(|(holder, _)| processes[*holder].is_alive);
                 let candidates = living
                     .map(|(holder, slot)| Candidate { member: MemberNumber(holder as u64), slot })
@@ -206,7 +210,8 @@ impl World {
             let seen_by_them = claims.seen_by(&board);
             let board = board.seen_by(own_board);
             let own_node = self.processes[who].node;
-            let there = self.processes[other].member.admit(own_node, seen_by_them);
+            let there = self.processes[other].member.admit(own_node, seen_by_them.clone());
+            self.processes[other].users.insert(there, seen_by_them);
             self.processes[other].pairs.insert(there, (who, pair));
             self.processes[who].pairs.insert(pair, (other, there));
             Reached::Provider { board, claims }

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use beeline_contract_adapter::{PublishPort, ViewPort};
+use beeline_contract_adapter::{CountPort, PublishPort, ViewPort};
 use beeline_fabric::BOARD_WORDS;
 
 /// Words that one side stores and others load. The second is whether the member that has this value has published what none of its
@@ -72,6 +72,12 @@ impl PublishPort for Words {
 
     fn barrier(&mut self) {
         self.1.set(false);
+    }
+}
+
+impl CountPort for Words {
+    fn raise(&self, word: u32) {
+        *self.0.borrow_mut().entry(word).or_default() += 1;
     }
 }
 

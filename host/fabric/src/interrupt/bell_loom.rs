@@ -1,0 +1,170 @@
+//! Triggers against threads that fall asleep, in all orders. Run with
+//! `RUSTFLAGS="--cfg loom" cargo test -p beeline-fabric --release --target-dir target/loom --lib loom`. A lost wake-up shows as a
+//! deadlock, because a sleep of the model has no bound.
+
+use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use loom::sync::{Arc, Mutex};
+use loom::thread::{self, Thread};
+
+use crate::interrupt::bell::{Bell, Sleepers, ring};
+
+/// Which of the two fences are there.
+#[derive(Clone, Copy)]
+struct Fences {
+    light: bool,
+    heavy: bool,
+}
+
+const BOTH: Fences = Fences { light: true, heavy: true };
+
+/// The flag: as in the kernel, the comparison and the enqueueing are one step under a lock that wakers take too.
+struct ModelBell {
+    flag: AtomicU32,
+    asleep: Mutex<Vec<Thread>>,
+    fences: Fences,
+}
+
+impl Bell for ModelBell {
+    fn load(&self) -> u32 {
+        self.flag.load(Ordering::Relaxed)
+    }
+
+    fn swap(&self, value: u32) -> u32 {
+        self.flag.swap(value, Ordering::AcqRel)
+    }
+
+    fn sleep(&self, expected: u32) {
+        let mut asleep = self.asleep.lock().unwrap();
+        if self.flag.load(Ordering::Relaxed) == expected {
+            asleep.push(thread::current());
+            drop(asleep);
+            thread::park();
+        }
+    }
+
+    fn wake(&self) {
+        let asleep = core::mem::take(&mut *self.asleep.lock().unwrap());
+        asleep.iter().for_each(Thread::unpark);
+    }
+
+    fn light(&self) {
+        if self.fences.light {
+            fence(Ordering::SeqCst);
+        }
+    }
+
+    fn heavy(&self) {
+        if self.fences.heavy {
+            fence(Ordering::SeqCst);
+        }
+    }
+}
+
+/// An interrupt that counts, with the lock of those that take.
+struct Interrupt {
+    count: AtomicU64,
+    bell: ModelBell,
+    taking: Mutex<(u64, Sleepers)>,
+}
+
+impl Interrupt {
+    fn new(fences: Fences) -> Arc<Self> {
+        let bell = ModelBell { flag: AtomicU32::new(0), asleep: Mutex::new(Vec::new()), fences };
+        Arc::new(Interrupt { count: AtomicU64::new(0), bell, taking: Mutex::new((0, Sleepers::default())) })
+    }
+
+    fn trigger(&self) {
+        // Relaxed: the barriers order it, and nothing else here.
+        self.count.fetch_add(1, Ordering::Relaxed);
+        ring(&self.bell);
+    }
+
+    fn take(&self, taken: &mut u64) -> bool {
+        let has_come = self.count.load(Ordering::Relaxed) > *taken;
+        *taken += u64::from(has_come);
+        has_come
+    }
+
+    /// Waits for one trigger, or gives up before the first sleep.
+    fn wait(&self, is_patient: bool) -> bool {
+        loop {
+            let mut taking = self.taking.lock().unwrap();
+            if self.take(&mut taking.0) {
+                return true;
+            }
+            let announced = taking.1.announce(&self.bell);
+            drop(taking);
+            announced.order(&self.bell);
+            let mut taking = self.taking.lock().unwrap();
+            let has_come = self.take(&mut taking.0);
+            if !has_come && is_patient {
+                drop(taking);
+                announced.park(&self.bell);
+                taking = self.taking.lock().unwrap();
+            }
+            taking.1.withdraw(announced, &self.bell);
+            if has_come || !is_patient {
+                return has_come;
+            }
+        }
+    }
+}
+
+fn trigger_wakes_who_sleeps(fences: Fences) {
+    loom::model(move || {
+        let interrupt = Interrupt::new(fences);
+        let own = Arc::clone(&interrupt);
+        let triggerer = thread::spawn(move || own.trigger());
+        assert!(interrupt.wait(true));
+        triggerer.join().unwrap();
+    });
+}
+
+#[test]
+fn trigger_is_not_slept_through() {
+    trigger_wakes_who_sleeps(BOTH);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn without_the_sleepers_barrier_a_wake_up_is_lost() {
+    trigger_wakes_who_sleeps(Fences { heavy: false, ..BOTH });
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn without_the_triggerers_barrier_a_wake_up_is_lost() {
+    trigger_wakes_who_sleeps(Fences { light: false, ..BOTH });
+}
+
+#[test]
+fn sleeper_is_woken_although_another_one_gives_up() {
+    loom::model(|| {
+        let interrupt = Interrupt::new(BOTH);
+        let (own, other) = (Arc::clone(&interrupt), Arc::clone(&interrupt));
+        let triggerer = thread::spawn(move || own.trigger());
+        let impatient = thread::spawn(move || other.wait(false));
+        // Whoever takes the one trigger, the other one's announcement stays until it is taken back.
+        if impatient.join().unwrap() {
+            interrupt.trigger();
+        }
+        assert!(interrupt.wait(true));
+        triggerer.join().unwrap();
+    });
+}
+
+#[test]
+fn two_sleepers_are_woken_by_two_triggers() {
+    loom::model(|| {
+        let interrupt = Interrupt::new(BOTH);
+        let (own, other) = (Arc::clone(&interrupt), Arc::clone(&interrupt));
+        let triggerer = thread::spawn(move || {
+            own.trigger();
+            own.trigger();
+        });
+        let second = thread::spawn(move || other.wait(true));
+        assert!(interrupt.wait(true));
+        assert!(second.join().unwrap());
+        triggerer.join().unwrap();
+    });
+}

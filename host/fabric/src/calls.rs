@@ -40,9 +40,14 @@ impl<A: Adapter> Member<A> {
             Call::MapLocal(local, part) => self.map_local(local, part),
             Call::UnmapLocal(local) => self.unmap_local(local),
             Call::WaitLocal { local, timeout_nanos } => self.wait_local(local, timeout_nanos, now),
-            Call::Connect { node, id, adapter, timeout_nanos, is_asynchronous, has_callback } => {
-                self.connect(node, Name::segment(id), adapter, (timeout_nanos, is_asynchronous, has_callback), now)
-            }
+            Call::Connect { node, id, adapter, timeout_nanos, is_asynchronous, has_callback } => self
+                .connect(
+                    node,
+                    Name::segment(id),
+                    adapter,
+                    (timeout_nanos, is_asynchronous, has_callback),
+                    now,
+                ),
             Call::MapRemote(remote, part) => self.map_remote(remote, part),
             Call::UnmapRemote(remote) => self.unmap_remote(remote),
             Call::StartSequence(remote) => self.start_sequence(remote),

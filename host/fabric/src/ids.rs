@@ -30,7 +30,6 @@ pub struct InterruptNumber(pub u32);
 /// What is found under a name, and what an entry of a board is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NameKind {
-    /// A segment.
     Segment,
     /// An interrupt that carries nothing.
     Interrupt,
@@ -41,14 +40,13 @@ pub enum NameKind {
 /// A name of a node: of a segment or an interrupt, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Name {
-    /// What it names.
     pub kind: NameKind,
     /// Its number among those of its kind.
     pub number: u32,
 }
 
 impl Name {
-    /// The name of a segment.
+    /// The name under which others look for a segment.
     pub fn segment(id: SegmentId) -> Self {
         Name { kind: NameKind::Segment, number: id.0 }
     }

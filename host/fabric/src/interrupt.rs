@@ -19,7 +19,7 @@ pub const MAX_MESSAGE_BYTES: usize = 2048;
 pub enum InterruptKind {
     /// All that come between two waits are one.
     Plain,
-    /// Each is one.
+    /// Each that comes is one, and has its wait.
     Counting,
     /// Each is a message.
     Data,

@@ -121,7 +121,8 @@ impl<A: Adapter> Ports<A> {
 
     /// What is published of an entry, or is to be.
     fn published(&self, slot: Slot) -> Claim {
-        let without = || self.counted.get(&slot).map(|incarnation| Claim { incarnation: *incarnation, count: 0 });
+        let without =
+            || self.counted.get(&slot).map(|incarnation| Claim { incarnation: *incarnation, count: 0 });
         self.held.get(&slot).map(Held::claim).or_else(without).unwrap_or_default()
     }
 

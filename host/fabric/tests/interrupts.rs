@@ -174,14 +174,7 @@ impl Model {
                 let (_, trigger) = process.member.trigger(remote, &process.board).unwrap();
                 assert_eq!(trigger.place(), self.interrupts[interrupt].place);
                 self.interrupts[interrupt].users.push(who);
-                self.connections.push(Connection {
-                    who,
-                    interrupt,
-                    by,
-                    remote,
-                    trigger,
-                    is_over: false,
-                });
+                self.connections.push(Connection { who, interrupt, by, remote, trigger, is_over: false });
             }
             (outcome, expected) => assert_eq!(outcome, expected.map(|_| Value::Nothing)),
         }

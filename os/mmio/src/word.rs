@@ -118,6 +118,27 @@ impl Words {
     pub fn store_release(&self, index: usize, value: u64) {
         self.atomic(index).store(value.to_le(), Ordering::Release);
     }
+
+    /// Raises word `index`, modulo the table, by one; no other raise is lost. Release: pairs with the peer's [`Words::load_acquire`]
+    /// and [`crate::ReadWords::load_acquire`].
+    #[inline]
+    pub fn raise_release(&self, index: usize) {
+        if cfg!(target_endian = "little") {
+            self.atomic(index).fetch_add(1, Ordering::Release);
+            return;
+        }
+        // The machine adds in its own byte order.
+        let mut found = self.atomic(index).load(Ordering::Relaxed);
+        loop {
+            let raised = u64::from_le(found).wrapping_add(1).to_le();
+            let stored =
+                self.atomic(index).compare_exchange(found, raised, Ordering::Release, Ordering::Relaxed);
+            match stored {
+                Ok(_) => return,
+                Err(now) => found = now,
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -134,6 +155,22 @@ mod tests {
         assert_eq!((words.load(5), words.load(2), words.load(0), words.count()), (7, 9, 0, 4));
         words.store_release(7, 3);
         assert_eq!((words.load_acquire(3), region.word(56).load()), (3, 3));
+    }
+
+    #[test]
+    fn word_that_two_threads_raise_loses_no_raise() {
+        let rounds = if cfg!(miri) { 50 } else { 50_000 };
+        let region = Region::private(64);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                let words = region.words(0, 8);
+                scope.spawn(move || (0..rounds).for_each(|_| words.raise_release(11)));
+            }
+        });
+        assert_eq!((region.word(24).load(), region.word(32).load()), (2 * rounds, 0));
+        region.word(0).store(u64::MAX);
+        region.words(0, 8).raise_release(0);
+        assert_eq!(region.word(0).load(), 0);
     }
 
     #[test]

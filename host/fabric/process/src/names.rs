@@ -5,10 +5,19 @@ use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use beeline_domain::{Domain, Entry, Holder, Kind, PutError, Registry, RegistryError};
-use beeline_fabric::{Answer, Candidate, Found, MemberNumber, NameOp, NodeId, SegmentId, Slot};
+use beeline_fabric::{Answer, Candidate, Found, MemberNumber, Name, NameKind, NameOp, NodeId, Slot};
 
-/// The kind of an entry that names a segment.
-const SEGMENT: Kind = Kind::new(1).unwrap();
+/// The kind of an entry of a registry.
+fn kind(of: NameKind) -> Kind {
+    const SEGMENT: Kind = Kind::new(1).unwrap();
+    const INTERRUPT: Kind = Kind::new(2).unwrap();
+    const DATA_INTERRUPT: Kind = Kind::new(3).unwrap();
+    match of {
+        NameKind::Segment => SEGMENT,
+        NameKind::Interrupt => INTERRUPT,
+        NameKind::DataInterrupt => DATA_INTERRUPT,
+    }
+}
 
 /// The name under which a member is offered to others.
 pub(crate) fn offer_name(node: NodeId, member: MemberNumber) -> String {
@@ -41,9 +50,11 @@ impl Names {
     /// Does what a member wants of names. Asks the kernel, and may wait for another process that writes the registry.
     pub(crate) fn carry_out(&self, op: NameOp) -> Answer {
         match op {
-            NameOp::Put(id, slot) => self.put(entry(id, slot)),
-            NameOp::Remove(id, slot) => self.remove(entry(id, slot)),
-            NameOp::Find(node, id) => self.find(node, id).map_or_else(|error| failed(&error), Answer::Found),
+            NameOp::Put(name, slot) => self.put(entry(name, slot)),
+            NameOp::Remove(name, slot) => self.remove(entry(name, slot)),
+            NameOp::Find(node, name) => {
+                self.find(node, name).map_or_else(|error| failed(&error), Answer::Found)
+            }
         }
     }
 
@@ -62,9 +73,9 @@ impl Names {
         holder.remove(entry).map_or_else(|error| failed(&error), |_| Answer::Done)
     }
 
-    fn find(&self, node: NodeId, id: SegmentId) -> Result<Found, RegistryError> {
+    fn find(&self, node: NodeId, name: Name) -> Result<Found, RegistryError> {
         let registry = self.registry(node)?;
-        let found = registry.find(SEGMENT, id.0)?;
+        let found = registry.find(kind(name.kind), name.number)?;
         let candidates: Vec<_> = found.into_iter().map(candidate).collect();
         let is_node_alive = !candidates.is_empty() || !registry.holders()?.is_empty();
         Ok(Found { is_node_alive, candidates })
@@ -86,8 +97,8 @@ impl Names {
     }
 }
 
-fn entry(id: SegmentId, slot: Slot) -> Entry {
-    Entry { kind: SEGMENT, id: id.0, slot: slot.0 }
+fn entry(name: Name, slot: Slot) -> Entry {
+    Entry { kind: kind(name.kind), id: name.number, slot: slot.0 }
 }
 
 fn candidate(found: beeline_domain::Found) -> Candidate {

@@ -7,14 +7,14 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{Ordering, fence};
 
-use beeline_contract_adapter::{Adapter, PublishPort, ViewPort};
-use beeline_fabric::{BOARD_WORDS, CLAIM_WORDS};
+use beeline_contract_adapter::{Adapter, CountPort, PublishPort, ViewPort};
+use beeline_fabric::{BOARD_WORDS, USE_WORDS};
 use beeline_mmio::{MapError, ReadOnlyMemory, ReadWords, Words};
 
 /// Words of a table that has a board: tables are powers of two.
 pub(crate) const BOARD: usize = (BOARD_WORDS as usize).next_power_of_two();
-/// Words of a table that has claims.
-pub(crate) const CLAIMS: usize = (CLAIM_WORDS as usize).next_power_of_two();
+/// Words of a table that has claims, and counts of triggers.
+pub(crate) const CLAIMS: usize = (USE_WORDS as usize).next_power_of_two();
 
 /// Why words of a board or of claims are not to be had.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +66,13 @@ impl PublishPort for Published {
     }
 }
 
+impl CountPort for Published {
+    fn raise(&self, word: u32) {
+        // Pairs with the load of `View`.
+        self.0.raise_release(word as usize);
+    }
+}
+
 impl View {
     /// A table of so many words that another process has passed.
     pub(crate) fn of(fd: OwnedFd, words: usize) -> Result<Self, WordsError> {
@@ -91,13 +98,15 @@ mod tests {
         let (mut own, own_view, memory) = Published::new("beeline-test", CLAIMS).unwrap();
         let passed = || memory.fd().try_clone_to_owned().unwrap();
         let view = View::of(passed(), CLAIMS).unwrap();
-        let last = CLAIM_WORDS - 1;
+        let last = USE_WORDS - 1;
         assert_eq!((view.load(0), view.load(last)), (0, 0));
         own.publish(last, 7);
         own.barrier();
         assert_eq!((view.load(last), own_view.load(last), view.load(0)), (7, 7, 0));
+        own.clone().raise(last);
+        assert_eq!(view.load(last), 8);
         let written = beeline_mmio::SharedMemory::from_fd(passed(), CLAIMS * 8);
         assert!(matches!(written, Err(MapError::ReadOnly { .. })), "{written:?}");
-        assert!(matches!(View::of(passed(), BOARD), Err(WordsError::Memory(MapError::WrongSize { .. }))));
+        assert!(matches!(View::of(passed(), BOARD / 2), Err(WordsError::Memory(MapError::WrongSize { .. }))));
     }
 }

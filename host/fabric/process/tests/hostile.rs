@@ -7,14 +7,14 @@ use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 
 use beeline_domain::{Answer, Domain, Entry, Holder, Kind, Offer, Peer, Refusal as Refused, Reply, Service};
-use beeline_fabric::{BOARD_WORDS, Call, Part, Refusal, Value};
+use beeline_fabric::{BOARD_WORDS, Call, Part, Refusal, USE_WORDS, Value};
 use beeline_fabric_process::{FabricMember, NotMapped};
 use beeline_mmio::{MemoryOptions, ReadOnlyMemory, Region, SharedMemory};
 use support::Fabric;
 use support::segments::{available, connect};
 
 const BOARD: usize = BOARD_WORDS.next_power_of_two() as usize * 8;
-const CLAIMS: usize = 8 << 16;
+const CLAIMS: usize = USE_WORDS.next_power_of_two() as usize * 8;
 const BANK: usize = 1 << 20;
 const NUMBER: NonZeroU64 = NonZeroU64::new(0xbad).unwrap();
 

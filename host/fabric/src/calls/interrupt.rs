@@ -6,10 +6,12 @@ use super::Outcome;
 use crate::board::layout::EntryState;
 use crate::call::{Done, Value};
 use crate::claims::freed;
-use crate::ids::{AskId, InterruptNumber, LocalInterrupt, Name, PairId, RemoteInterrupt, RemoteSegment, Ticket};
+use crate::ids::{
+    AskId, InterruptNumber, LocalInterrupt, Name, PairId, RemoteInterrupt, RemoteSegment, Ticket,
+};
+use crate::interrupt::InterruptKind;
 use crate::interrupt::local::OwnInterrupt;
 use crate::interrupt::remote::Trigger;
-use crate::interrupt::InterruptKind;
 use crate::member::{Asked, Member};
 use crate::refusal::Refusal;
 use crate::segment::local::LocalMemory;
@@ -18,7 +20,11 @@ use crate::told::Told;
 use crate::want::{Answer, NameOp, Want};
 
 impl<A: Adapter> Member<A> {
-    pub(super) fn create_interrupt(&mut self, number: Option<InterruptNumber>, kind: InterruptKind) -> Outcome {
+    pub(super) fn create_interrupt(
+        &mut self,
+        number: Option<InterruptNumber>,
+        kind: InterruptKind,
+    ) -> Outcome {
         let (slot, entry) = self.slots.take().ok_or(Refusal::MaxEntries)?;
         let first_of_auto = if number.is_none() { Some(self.next_interrupt) } else { None };
         let number = number.map_or(self.next_interrupt, |number| number.0);

@@ -82,7 +82,8 @@ impl<V: ViewPort> Take<V> {
     fn look(&mut self) {
         for triggerer in &mut self.triggerers {
             let new = triggerer.new_since(self.place);
-            self.kept = if self.is_counting { (self.kept + new).min(MOST_KEPT) } else { self.kept.max(new.min(1)) };
+            self.kept =
+                if self.is_counting { (self.kept + new).min(MOST_KEPT) } else { self.kept.max(new.min(1)) };
         }
     }
 }

@@ -197,7 +197,7 @@ impl World {
 
     /// The entry of a member's segment, as its name says.
     pub fn slot_of(&self, who: usize, id: u32) -> Option<Slot> {
-        let holders = self.names.get(&(self.processes[who].node, SegmentId(id)))?;
+        let holders = self.names.get(&(self.processes[who].node, Name::segment(SegmentId(id))))?;
         holders.iter().find(|(holder, _)| *holder == who).map(|(_, slot)| *slot)
     }
 

@@ -54,7 +54,7 @@ const CREATE: Flags = Flags {
         | SCI_FLAG_ALLOW_UNICAST
         | SCI_FLAG_SHARE_EXTERNAL,
 };
-const PREPARE: Flags = Flags { done: SCI_FLAG_DMA_SOURCE_ONLY, not_done: 0 };
+const PREPARE: Flags = Flags { done: SCI_FLAG_DMA_SOURCE_ONLY, not_done: SCI_FLAG_BROADCAST };
 const UNAVAILABLE: Flags = Flags { done: SCI_FLAG_FORCE_DISCONNECT, not_done: SCI_FLAG_NOTIFY };
 const REMOVE: Flags = Flags { done: SCI_FLAG_FORCE_REMOVE, not_done: 0 };
 

@@ -9,6 +9,7 @@ use std::process::Command;
 
 use c::facts::Facts;
 use c::installed::installed;
+use c::player::exported;
 use c::{C11, succeed};
 
 const ST: &str = "_SISCI_PUBLIC_FUNC_ST_";
@@ -18,7 +19,7 @@ const CONSTANT: &str = "_SISCI_PUBLIC_CONST_";
 #[test]
 fn each_function_is_exported_under_three_names_and_nothing_else_is() {
     let facts = Facts::read();
-    let exported = exported();
+    let exported = exported(installed());
     let plain: BTreeSet<&str> =
         exported.iter().map(String::as_str).filter(|name| facts.functions.contains_key(*name)).collect();
     assert!(plain.contains("SCIOpen"), "{exported:?}");
@@ -28,7 +29,8 @@ fn each_function_is_exported_under_three_names_and_nothing_else_is() {
         expected.extend([name.to_owned(), format!("{ST}{name}"), format!("{MT}{name}")]);
     }
     // Symbols of this project begin with its name.
-    let found: BTreeSet<String> = exported.into_iter().filter(|name| !name.starts_with("beeline_")).collect();
+    let found: BTreeSet<String> =
+        exported.iter().filter(|name| !name.starts_with("beeline_")).cloned().collect();
     assert_eq!(found.symmetric_difference(&expected).collect::<Vec<_>>(), Vec::<&String>::new());
 }
 
@@ -50,10 +52,4 @@ fn each_constant_is_a_data_symbol_of_its_value() {
     let program = installed().compile(&C11, source.to_str().unwrap(), "constants");
     let expected: String = facts.symbols().map(|(name, value)| format!("{name} {value}\n")).collect();
     assert_eq!(succeed(&mut Command::new(program)), expected);
-}
-
-fn exported() -> BTreeSet<String> {
-    let library = installed().prefix().join("lib64/libsisci.so");
-    let said = succeed(Command::new("nm").args(["-D", "--defined-only", "--format=posix"]).arg(library));
-    said.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }

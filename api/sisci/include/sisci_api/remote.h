@@ -36,11 +36,11 @@ extern "C" {
  * @param callback       is called with SCI_FLAG_USE_CALLBACK when the state changes
  * @param timeout        milliseconds: how long to wait until the segment is there. 0: the reason why it is not is given at once
  *
- * Flags: SCI_FLAG_USE_CALLBACK; SCI_FLAG_ASYNCHRONOUS_CONNECT (with a callback: returns at once in CONNECTING, and the callback gets
- * SCI_CB_CONNECT or SCI_CB_LOST); SCI_FLAG_BROADCAST.
+ * Flags: SCI_FLAG_USE_CALLBACK; SCI_FLAG_ASYNCHRONOUS_CONNECT (returns at once in CONNECTING; SCI_CB_CONNECT or SCI_CB_LOST
+ * follows); SCI_FLAG_BROADCAST.
  * Errors: SCI_ERR_NO_SUCH_SEGMENT; SCI_ERR_CONNECTION_REFUSED (not available through this adapter); SCI_ERR_ACCESS;
  * SCI_ERR_NO_LINK_ACCESS; SCI_ERR_NO_REMOTE_LINK_ACCESS; SCI_ERR_NO_SUCH_NODEID; SCI_ERR_ILLEGAL_NODEID; SCI_ERR_NODE_NOT_RESPONDING;
- * SCI_ERR_TIMEOUT (the time is over); SCI_ERR_MAX_ENTRIES; SCI_ERR_ILLEGAL_FLAG (asynchronous without a callback).
+ * SCI_ERR_TIMEOUT (the time is over); SCI_ERR_MAX_ENTRIES.
  * States: gives OPERATIONAL, or CONNECTING.
  */
 void SCIConnectSegment(sci_desc_t sd, sci_remote_segment_t *segment, unsigned int nodeId, unsigned int segmentId,

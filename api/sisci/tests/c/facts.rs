@@ -12,13 +12,14 @@ pub struct Facts {
     pub functions: BTreeMap<String, Function>,
 }
 
+#[derive(Clone)]
 pub struct Function {
     pub returns: String,
-    takes: Vec<String>,
-    /// Flags that it knows; `None` if it has no such parameter, and no flags but a parameter if the list is empty.
+    pub takes: Vec<String>,
+    /// Flags that it knows; `None` if it has no such parameter.
     pub flags: Option<Vec<String>>,
-    /// Whether it has a parameter `flags`, though no flag is defined for it.
-    has_error: bool,
+    /// Whether it gives a code.
+    pub has_error: bool,
 }
 
 impl Facts {

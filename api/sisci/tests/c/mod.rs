@@ -3,6 +3,7 @@
 
 pub mod facts;
 pub mod installed;
+pub mod player;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

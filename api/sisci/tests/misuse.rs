@@ -1,0 +1,235 @@
+//! Every function with every kind of bad handle, and with NULL wherever a pointer is taken: the documented code, and never a crash.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod c;
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use c::C11;
+use c::facts::{Facts, Function};
+use c::installed::installed;
+use c::player::{self, Player};
+
+/// Handles that are none: what removed handles and those of other kinds are called by the player.
+const BAD: [&str; 6] = ["NULL", "wild", "0x1", "0xffffffffffffffff", "removed", "other"];
+
+/// What a function may answer to a handle that is none, and to NULL for what it must have.
+const REFUSED: [&str; 2] = ["ILLEGAL_PARAMETER", "NOT_SUPPORTED"];
+
+fn program() -> &'static PathBuf {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| player::build(installed(), &C11, "player"))
+}
+
+/// A player that has a descriptor and a handle of each kind, and for each kind one that was removed.
+fn prepared(root: &std::path::Path) -> Player {
+    let mut player = Player::start(program(), root, "4");
+    for (line, answer) in [
+        ("SCIInitialize 0", "OK"),
+        ("SCIOpen sci_desc_t 0", "OK"),
+        ("SCIOpen removed 0", "OK"),
+        ("SCIClose removed 0", "OK"),
+        ("SCICreateSegment sci_desc_t sci_local_segment_t 7 8192 NULL NULL 0", "OK"),
+        ("SCIPrepareSegment sci_local_segment_t 0 0", "OK"),
+        ("SCISetSegmentAvailable sci_local_segment_t 0 0", "OK"),
+        ("SCIConnectSegment sci_desc_t sci_remote_segment_t 4 7 0 NULL NULL 1000 0", "OK"),
+        ("SCIMapRemoteSegment sci_remote_segment_t sci_map_t 0 8192 NULL 0", "OK address"),
+    ] {
+        assert_eq!(player.answer(line), answer, "{line}");
+    }
+    player
+}
+
+/// The words of a call with `bad` at `index` and good ones elsewhere.
+fn line(name: &str, function: &Function, index: usize, bad: &str) -> String {
+    let word = |at: usize, kind: &str| -> String {
+        let after_callback = at > 0 && function.takes[at - 1].starts_with("sci_cb_");
+        match kind {
+            _ if at == index => bad.to_owned(),
+            "void *" if after_callback => "NULL".to_owned(),
+            "void *" | "volatile void *" => "buf".to_owned(),
+            "unsigned int" | "size_t" | "sci_error_t" | "sci_ioaddr_t" | "unsigned long long" => {
+                "1".to_owned()
+            }
+            "dis_virt_adapter_t" | "sci_dma_type_t" | "sci_address_t" => "1".to_owned(),
+            "const char *" => "name".to_owned(),
+            _ if kind.starts_with("sci_cb_") => "NULL".to_owned(),
+            _ if is_handle(kind) => kind.to_owned(),
+            _ if is_place(kind) => "place".to_owned(),
+            _ => "out".to_owned(),
+        }
+    };
+    let mut words = vec![name.to_owned()];
+    words.extend(function.takes.iter().enumerate().map(|(at, kind)| word(at, kind)));
+    words.extend(function.flags.as_ref().map(|_| "0".to_owned()));
+    words.join(" ")
+}
+
+fn is_handle(kind: &str) -> bool {
+    let others = ["sci_error_t", "sci_ioaddr_t", "sci_address_t", "sci_dma_type_t"];
+    kind.starts_with("sci_")
+        && kind.ends_with("_t")
+        && !kind.starts_with("sci_cb_")
+        && !others.contains(&kind)
+}
+
+/// Where a handle is put.
+fn is_place(kind: &str) -> bool {
+    kind.strip_suffix(" *").is_some_and(is_handle)
+}
+
+/// Functions that the library has, with the parameters of a kind.
+fn each(of: impl Fn(&str) -> bool) -> Vec<(String, Function, usize)> {
+    let exported = player::exported(installed());
+    let functions = Facts::read().functions.into_iter().filter(|(name, _)| exported.contains(name));
+    functions
+        .flat_map(|(name, function)| {
+            let indices: Vec<usize> =
+                (0..function.takes.len()).filter(|index| of(&function.takes[*index])).collect();
+            indices.into_iter().map(|index| (name.clone(), function.clone(), index)).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+#[test]
+fn handle_that_is_none_is_refused_by_each_function() {
+    let place = tempfile::tempdir().unwrap();
+    let mut player = prepared(place.path());
+    let mut wrong = Vec::new();
+    let calls = each(is_handle);
+    assert!(calls.len() >= 19, "{}", calls.len());
+    for (name, function, index) in calls {
+        let kind = &function.takes[index];
+        let other = if kind == "sci_local_segment_t" { "sci_map_t" } else { "sci_local_segment_t" };
+        for bad in BAD.map(|bad| if bad == "other" { other } else { bad }) {
+            // A sequence may be left out where these say so.
+            if bad == "NULL"
+                && ["SCIFlush", "SCIMemCpy", "SCICacheSync", "SCIMemCpy_dual"].contains(&name.as_str())
+            {
+                continue;
+            }
+            let line = line(&name, &function, index, bad);
+            let answer = player.answer(&line);
+            let refused = if function.has_error {
+                REFUSED.iter().any(|code| answer.split(' ').next() == Some(code))
+            } else {
+                ["0", "NULL", "done", "SCI_DMAQUEUE_IDLE"].contains(&answer.as_str())
+            };
+            if !refused {
+                wrong.push(format!("{line}: {answer}"));
+            }
+            if function.has_error {
+                let quiet = player.answer(&format!("-{line}"));
+                assert!(quiet.starts_with("none"), "-{line}: {quiet}");
+            }
+            assert!(!answer.starts_with("ended"), "{line}: {answer}");
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(player.answer("SCIGetLocalSegmentId sci_local_segment_t"), "7");
+}
+
+#[test]
+fn null_where_a_handle_is_put_is_refused_and_makes_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let mut player = prepared(place.path());
+    for (name, function, index) in each(is_place) {
+        let line = line(&name, &function, index, "NULL");
+        let answer = player.answer(&line);
+        assert!(REFUSED.iter().any(|code| answer.split(' ').next() == Some(code)), "{line}: {answer}");
+    }
+    // The segment that was not given exists under no number, and nothing keeps the descriptor open.
+    for line in [
+        "SCICreateSegment sci_desc_t again 1 1 NULL NULL 0",
+        "SCIRemoveSegment again 0",
+        "SCIUnmapSegment sci_map_t 0",
+        "SCIDisconnectSegment sci_remote_segment_t 0",
+        "SCIRemoveSegment sci_local_segment_t 0",
+        "SCIClose sci_desc_t 0",
+    ] {
+        assert_eq!(player.answer(line), "OK", "{line}");
+    }
+}
+
+#[test]
+fn null_for_any_other_pointer_ends_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let mut player = prepared(place.path());
+    let is_pointer = |kind: &str| kind.ends_with('*') && !is_place(kind);
+    for (name, function, index) in each(is_pointer) {
+        let line = line(&name, &function, index, "NULL");
+        let answer = player.answer(&line);
+        assert!(!answer.starts_with("ended"), "{line}: {answer}");
+    }
+}
+
+#[test]
+fn flag_that_a_function_does_not_know_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let mut player = prepared(place.path());
+    let exported = player::exported(installed());
+    let facts = Facts::read();
+    let values: std::collections::BTreeMap<&str, i64> = facts.symbols().collect();
+    let mut wrong = Vec::new();
+    for (name, function) in &facts.functions {
+        let Some(flags) = function.flags.as_ref().filter(|_| exported.contains(name) && function.has_error)
+        else {
+            continue;
+        };
+        let known = flags.iter().map(|flag| values[flag.as_str()]).fold(0, core::ops::BitOr::bitor);
+        for bit in (0..32).map(|bit| 1_i64 << bit).filter(|bit| known & bit == 0) {
+            let call = line(name, function, usize::MAX, "");
+            let call = format!("{} {bit:#x}", call.rsplit_once(' ').unwrap().0);
+            let answer = player.answer(&call);
+            let code = answer.split(' ').next().unwrap_or_default();
+            // What is looked at before the flags may be wrong, too, but nothing may be done.
+            if !["ILLEGAL_FLAG", "ILLEGAL_PARAMETER", "NOT_SUPPORTED"].contains(&code) {
+                wrong.push(format!("{call}: {answer}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn flag_that_a_function_knows_is_never_called_illegal() {
+    let exported = player::exported(installed());
+    let mut wrong = Vec::new();
+    for (name, function) in Facts::read().functions.iter().filter(|(name, _)| exported.contains(name)) {
+        for flag in function.flags.iter().flatten().filter(|_| function.has_error) {
+            let place = tempfile::tempdir().unwrap();
+            let mut player = prepared(place.path());
+            let call = line(name, function, usize::MAX, "");
+            let call = format!("{} {flag}", call.rsplit_once(' ').unwrap().0);
+            let answer = player.answer(&call);
+            if answer.starts_with("ended") || answer.starts_with("ILLEGAL_FLAG") {
+                wrong.push(format!("{call}: {answer}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn before_initialize_and_after_terminate_each_function_says_so() {
+    let place = tempfile::tempdir().unwrap();
+    let mut player = Player::start(program(), place.path(), "4");
+    assert_eq!(player.answer("SCIOpen sd 0"), "NOT_INITIALIZED");
+    let terminated = |player: &mut Player| {
+        for (name, function, index) in
+            each(is_handle).into_iter().filter(|(_, function, _)| function.has_error)
+        {
+            let line = line(&name, &function, index, "wild");
+            let answer = player.answer(&line);
+            let code = answer.split(' ').next().unwrap_or_default();
+            assert!(["NOT_INITIALIZED", "NOT_SUPPORTED"].contains(&code), "{line}: {answer}");
+        }
+    };
+    terminated(&mut player);
+    assert_eq!(player.answer("SCIInitialize 0"), "OK");
+    assert_eq!(player.answer("SCIOpen sd 0"), "OK");
+    assert_eq!(player.answer("SCITerminate"), "done");
+    terminated(&mut player);
+    assert_eq!(player.answer("SCIClose sd 0"), "NOT_INITIALIZED");
+}

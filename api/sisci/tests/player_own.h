@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Commands of the player that are no functions of SISCI. */
+#ifndef PLAYER_OWN_H
+#define PLAYER_OWN_H
+
+#define THREADS 8
+
+struct thread {
+  char name[32];
+  pthread_t thread;
+  struct call call;
+};
+
+static struct thread threads[THREADS];
+
+static void read_words(struct call *call, const char *line);
+static void make(struct call *call);
+
+static void *run(void *arg)
+{
+  make(&((struct thread *)arg)->call);
+  return NULL;
+}
+
+/* `thread T LINE`, `join T`, `child LINE`: what needs a line within the line. */
+static int own_line(char *line)
+{
+  char name[32];
+  int start = 0, at;
+
+  if (sscanf(line, "thread %31s %n", name, &start) == 1 && start) {
+    for (at = 0; threads[at].name[0]; at++)
+      if (at == THREADS - 1)
+        fail("too many threads", name);
+    snprintf(threads[at].name, sizeof(threads[at].name), "%s", name);
+    read_words(&threads[at].call, line + start);
+    if (pthread_create(&threads[at].thread, NULL, run, &threads[at]))
+      fail("no thread", name);
+    printf("started\n");
+  } else if (sscanf(line, "join %31s", name) == 1) {
+    for (at = 0; strcmp(threads[at].name, name) != 0; at++)
+      if (at == THREADS - 1)
+        fail("no such thread", name);
+    pthread_join(threads[at].thread, NULL);
+    threads[at].name[0] = '\0';
+    printf("%s\n", threads[at].call.answer);
+  } else if (strncmp(line, "child ", 6) == 0) {
+    struct call call;
+    int status;
+    pid_t child;
+
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+      read_words(&call, line + 6);
+      make(&call);
+      printf("%s\n", call.answer);
+      fflush(stdout);
+      _exit(0);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
+      printf("the child failed\n");
+  } else {
+    return 0;
+  }
+  fflush(stdout);
+  return 1;
+}
+
+static void copy_text(struct call *call)
+{
+  volatile unsigned char *to = (volatile unsigned char *)memory(call);
+  const char *text = word(call);
+
+  for (; *text; text++)
+    *to++ = (unsigned char)*text;
+  add(call, "done");
+}
+
+static void show_text(struct call *call)
+{
+  const volatile unsigned char *from = (const volatile unsigned char *)memory(call);
+  size_t at, length = number(call);
+  char text[TEXT];
+
+  for (at = 0; at < length && at < sizeof(text) - 1; at++)
+    text[at] = from[at] >= ' ' && from[at] < 127 ? (char)from[at] : '.';
+  text[at] = '\0';
+  add(call, text);
+}
+
+static void show_events(struct call *call)
+{
+  int at;
+
+  pthread_mutex_lock(&lock);
+  for (at = 0; at < event_count; at++)
+    add(call, events[at]);
+  if (event_count == 0)
+    add(call, "none");
+  event_count = 0;
+  pthread_mutex_unlock(&lock);
+}
+
+static void set_vector(struct call *call)
+{
+  size_t count = 0;
+
+  while (call->next < call->count && count < sizeof(vector) / sizeof(vector[0])) {
+    vector[count].size = (unsigned int)number(call);
+    vector[count].local_offset = (unsigned int)number(call);
+    vector[count].remote_offset = (unsigned int)number(call);
+    vector[count++].flags = 0;
+  }
+  add(call, "done");
+}
+
+#ifdef HAS_SCIQuery
+/* `query_adapter ADAPTER SUBCOMMAND`: what SCIQuery(SCI_Q_ADAPTER) answers. */
+static void query_adapter(struct call *call)
+{
+  unsigned int answer = 0x5a5a5a5au;
+  sci_query_adapter_t query = { 0, 0, 0, &answer };
+
+  query.localAdapterNo = (unsigned int)number(call);
+  query.subcommand = (unsigned int)number(call);
+  SCIQuery(SCI_Q_ADAPTER, &query, 0, code(call));
+  add(call, name_of_code(call->error));
+  if (call->error == SCI_ERR_OK)
+    add_number(call, answer);
+}
+
+/* `query_string COMMAND`: the first letters of what it answers. */
+static void query_string(struct call *call)
+{
+  char text[8] = "";
+  sci_query_string_t query = { text, sizeof(text) };
+
+  SCIQuery((unsigned int)number(call), &query, 0, code(call));
+  add(call, name_of_code(call->error));
+  if (call->error == SCI_ERR_OK)
+    add(call, strlen(text) < sizeof(text) && text[0] ? "text" : "no text");
+}
+
+#endif
+
+/* Commands, by name: whether it was one. */
+static int own(struct call *call)
+{
+  static const struct entry commands[] = {
+    { "text", copy_text },       { "show", show_text },
+    { "events", show_events },   { "vector", set_vector },
+#ifdef HAS_SCIQuery
+    { "query_adapter", query_adapter }, { "query_string", query_string },
+#endif
+  };
+  size_t at;
+
+  if (strcmp(call->words[0], "copy_handle") == 0) {
+    void *from = handle(call);
+
+    *slot(word(call)) = from;
+    add(call, "done");
+    return 1;
+  }
+  if (strcmp(call->words[0], "cancel_callbacks") == 0) {
+    callback_action = SCI_CALLBACK_CANCEL;
+    add(call, "done");
+    return 1;
+  }
+  for (at = 0; at < sizeof(commands) / sizeof(commands[0]); at++)
+    if (strcmp(commands[at].name, call->words[0]) == 0) {
+      commands[at].make(call);
+      return 1;
+    }
+  return 0;
+}
+
+#endif

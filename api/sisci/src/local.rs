@@ -7,9 +7,10 @@ use beeline_fabric::{AdapterNumber, Call, LocalEvent, LocalSegment, SegmentId, V
 use beeline_ffi::{Handle, Kind, Out, Outcome};
 
 use crate::constants::{
-    SCI_CB_CONNECT, SCI_CB_DISCONNECT, SCI_CB_LOST, SCI_FLAG_ALLOW_UNICAST, SCI_FLAG_AUTO_ID,
-    SCI_FLAG_BROADCAST, SCI_FLAG_DMA_SOURCE_ONLY, SCI_FLAG_EMPTY, SCI_FLAG_FORCE_DISCONNECT,
-    SCI_FLAG_FORCE_REMOVE, SCI_FLAG_NOTIFY, SCI_FLAG_PRIVATE, SCI_FLAG_SHARE_EXTERNAL, SCI_FLAG_USE_CALLBACK,
+    SCI_CB_CONNECT, SCI_CB_DISCONNECT, SCI_CB_LOST, SCI_CB_NOT_OPERATIONAL, SCI_CB_OPERATIONAL,
+    SCI_FLAG_ALLOW_UNICAST, SCI_FLAG_AUTO_ID, SCI_FLAG_BROADCAST, SCI_FLAG_DMA_SOURCE_ONLY, SCI_FLAG_EMPTY,
+    SCI_FLAG_FORCE_DISCONNECT, SCI_FLAG_FORCE_REMOVE, SCI_FLAG_NOTIFY, SCI_FLAG_PRIVATE,
+    SCI_FLAG_SHARE_EXTERNAL, SCI_FLAG_USE_CALLBACK,
 };
 use crate::edge::{Error, edge, edge_without_code, refused, unexpected};
 use crate::flags::Flags;
@@ -181,13 +182,16 @@ pub(crate) fn wait(
             adapter.check("localAdapterNo")?;
             let wait = Call::WaitLocal { local: local.segment, timeout_nanos: timeout_nanos(timeout) };
             let Value::LocalEvent(event) = local.session().call(wait)? else { return Err(unexpected()) };
-            let (reason, from) = match event {
-                LocalEvent::Connect(node) => (SCI_CB_CONNECT, node),
-                LocalEvent::Disconnect(node) => (SCI_CB_DISCONNECT, node),
-                LocalEvent::Lost(node) => (SCI_CB_LOST, node),
+            let (own, prepared) = (local.session().member().node(), local.adapter.load(Ordering::Relaxed));
+            let (reason, from, by) = match event {
+                LocalEvent::Connect(node) => (SCI_CB_CONNECT, node, prepared),
+                LocalEvent::Disconnect(node) => (SCI_CB_DISCONNECT, node, prepared),
+                LocalEvent::Lost(node) => (SCI_CB_LOST, node, prepared),
+                LocalEvent::NotOperational(adapter) => (SCI_CB_NOT_OPERATIONAL, own, adapter.number()),
+                LocalEvent::Operational(adapter) => (SCI_CB_OPERATIONAL, own, adapter.number()),
             };
             node.put(from.0.into(), "sourceNodeId")?;
-            adapter.put(local.adapter.load(Ordering::Relaxed), "localAdapterNo")?;
+            adapter.put(by, "localAdapterNo")?;
             Ok(reason)
         })
     })

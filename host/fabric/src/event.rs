@@ -3,7 +3,7 @@
 //! Nothing is queued: a member keeps what it has told and what it sees, and the next event is the difference. So whoever does not
 //! ask cannot make it run out of memory, and nobody who asks misses where things stand.
 
-use crate::ids::NodeId;
+use crate::ids::{AdapterNumber, NodeId};
 use crate::refusal::Refusal;
 
 /// What happens to a segment of this member.
@@ -15,6 +15,10 @@ pub enum LocalEvent {
     Disconnect(NodeId),
     /// A connection has ended with the member of this node that had it.
     Lost(NodeId),
+    /// The link of this member's adapter is down, by which the segment is prepared.
+    NotOperational(AdapterNumber),
+    /// The link of this member's adapter is up again.
+    Operational(AdapterNumber),
 }
 
 /// What happens to a connection.

@@ -85,6 +85,11 @@ impl AdapterNumber {
             .ok_or(Refusal::IllegalAdapterno)
     }
 
+    /// The number, 0 to 15.
+    pub fn number(self) -> u32 {
+        self.0.into()
+    }
+
     pub(crate) fn index(self) -> usize {
         usize::from(self.0)
     }

@@ -114,7 +114,7 @@ impl<A: Adapter> Member<A> {
     fn callback_of_local(&mut self, handle: LocalSegment) -> Option<Told> {
         let local = self.locals.get_mut(&handle)?;
         let seen = self.pairs.seen(local.slot, local.entry.incarnation);
-        Some(Told::OfLocal(handle, local.next_event(seen)?))
+        Some(Told::OfLocal(handle, local.next_event(&self.links, seen)?))
     }
 
     fn callback_of_remote(&mut self, handle: RemoteSegment) -> Option<Told> {
@@ -132,7 +132,7 @@ impl<A: Adapter> Member<A> {
         let Some(local) = self.locals.get_mut(&handle) else { return };
         while !local.waiters.is_empty() {
             let seen = self.pairs.seen(local.slot, local.entry.incarnation);
-            let Some(event) = local.next_event(seen) else { return };
+            let Some(event) = local.next_event(&self.links, seen) else { return };
             let outcome = |ticket| Told::Outcome(ticket, Ok(Value::LocalEvent(event)));
             self.told.extend(local.waiters.pop().map(outcome));
         }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use beeline_fabric::*;
 use proptest::prelude::*;
-use world::told::{after, counted};
+use world::told::{after, counted, link_after};
 use world::*;
 
 const BYTES: u64 = 100;
@@ -155,7 +155,8 @@ struct Segment {
     has_callback: bool,
     bytes: Option<u64>,
     is_shareable: bool,
-    prepared: [bool; 2],
+    /// Whether each link was up when the segment was prepared for it.
+    prepared: [Option<bool>; 2],
     available: [bool; 2],
     maps: u32,
     is_removed: bool,
@@ -272,7 +273,7 @@ impl Model {
                 has_callback,
                 bytes: (!is_empty).then_some(BYTES),
                 is_shareable: !is_private,
-                prepared: [false; 2],
+                prepared: [None; 2],
                 available: [false; 2],
                 maps: 0,
                 is_removed: false,
@@ -294,17 +295,18 @@ impl Model {
             }
             Op::Prepare { by, .. } => {
                 check(it.bytes.is_some(), Refusal::IllegalOperation)?;
-                it.prepared[by as usize] = true;
+                let link = self.links[it.who][by as usize];
+                it.prepared[by as usize].get_or_insert(link.is_multiple_of(2));
             }
             Op::Available { by, .. } => {
                 check(it.bytes.is_some(), Refusal::IllegalOperation)?;
-                check(it.prepared[by as usize], Refusal::SegmentNotPrepared)?;
+                check(it.prepared[by as usize].is_some(), Refusal::SegmentNotPrepared)?;
                 check(it.is_shareable, Refusal::IllegalOperation)?;
                 it.available[by as usize] = true;
             }
             Op::Unavailable { by, is_forced, .. } => {
                 check(it.bytes.is_some(), Refusal::IllegalOperation)?;
-                check(it.prepared[by as usize], Refusal::SegmentNotPrepared)?;
+                check(it.prepared[by as usize].is_some(), Refusal::SegmentNotPrepared)?;
                 check(it.available[by as usize], Refusal::IllegalOperation)?;
                 it.available[by as usize] = false;
                 it.forced += u32::from(is_forced);
@@ -562,6 +564,11 @@ impl Model {
             for (of, it) in self.segments.iter().enumerate() {
                 if it.who == who && it.has_callback && !it.is_removed {
                     assert_eq!(counted(&process.told, it.local), self.users_by_node(of), "{it:?}");
+                    for (by, was_up) in it.prepared.into_iter().enumerate() {
+                        let told =
+                            was_up.map(|was_up| link_after(&process.told, it.local, by as u32, was_up));
+                        assert_eq!(told, was_up.map(|_| self.is_up(who, by)), "{it:?} by {by}");
+                    }
                 }
             }
         }

@@ -82,6 +82,11 @@ impl FabricMember {
         Ok(FabricMember { shared, offer: Some(offer) })
     }
 
+    /// The node that this process is of.
+    pub fn node(&self) -> NodeId {
+        self.shared.own.node
+    }
+
     /// The number by which others find this member.
     pub fn number(&self) -> MemberNumber {
         self.shared.own.member

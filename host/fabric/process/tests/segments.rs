@@ -163,6 +163,8 @@ fn segment_that_is_removed_by_force_is_lost_to_its_users_and_so_is_that_of_who_l
 fn link_that_goes_down_and_comes_up_is_told_to_both_ends() {
     let fabric = Fabric::new();
     let (mut owner, mut user) = (provider(&fabric), consumer(&fabric));
+    // It came before there was anybody to be told.
+    owner.expect("wait-local s 1000000", "Connect(NodeId(8))");
     user.expect("start s", "Ok");
     user.begin("wait-remote s forever");
     owner.expect("link down", "ok");
@@ -170,7 +172,10 @@ fn link_that_goes_down_and_comes_up_is_told_to_both_ends() {
     user.expect("check s", "Pending");
     user.expect("connect t 4 7 0", "NoRemoteLinkAccess");
     user.begin("wait-remote s forever");
+    owner.expect("wait-local s 0", "NotOperational(AdapterNumber(0))");
+    owner.expect("wait-local s 0", "Timeout");
     owner.expect("link up", "ok");
+    owner.expect("wait-local s 0", "Operational(AdapterNumber(0))");
     assert_eq!(user.hear(), "Operational");
     user.expect("check s", "Retriable");
     user.expect("start s", "Ok");

@@ -133,8 +133,8 @@ impl<A: Adapter> Member<A> {
 
     pub(super) fn prepare(&mut self, local: LocalSegment, adapter: AdapterNumber) -> Outcome {
         self.local(local)?;
-        self.has_adapter(adapter)?;
-        self.local(local)?.prepare(adapter)?;
+        let link = self.links.of(adapter).ok_or(Refusal::NoSuchAdapterno)?;
+        self.local(local)?.prepare(adapter, link)?;
         Ok(NOTHING)
     }
 

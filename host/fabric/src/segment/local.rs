@@ -1,12 +1,14 @@
 //! A segment of this member: its state, and who is connected to it.
 
 use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use super::memory::Memory;
 use super::waiters::Waiters;
 use crate::board::layout::{EntryState, LAST_INCARNATION, Phase};
 use crate::event::LocalEvent;
 use crate::ids::{AdapterNumber, NodeId, PairId, SegmentId, Slot};
+use crate::link::{LinkWord, Links};
 use crate::refusal::Refusal;
 
 #[derive(Debug)]
@@ -18,8 +20,8 @@ pub(crate) struct Local {
     pub(crate) memory: LocalMemory,
     pub(crate) is_private: bool,
     pub(crate) has_callback: bool,
-    /// A bit for each adapter.
-    pub(crate) prepared: u16,
+    /// The adapters that it is prepared for, and what the program has been told of their links.
+    prepared: Vec<(AdapterNumber, ToldOfLink)>,
     /// Maps in this process.
     pub(crate) maps: u32,
     pub(crate) waiters: Waiters,
@@ -48,6 +50,20 @@ impl LocalMemory {
     }
 }
 
+/// How the program believes that a link of this member stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ToldOfLink {
+    /// Up, as often changed as it was then.
+    Up(LinkWord),
+    Down,
+}
+
+impl ToldOfLink {
+    fn of(link: LinkWord) -> Self {
+        if link.is_up { ToldOfLink::Up(link) } else { ToldOfLink::Down }
+    }
+}
+
 /// How many connections of a member the program has been told of.
 #[derive(Clone, Copy, Debug)]
 struct ToldOf {
@@ -73,7 +89,7 @@ impl Local {
             memory,
             is_private: false,
             has_callback: false,
-            prepared: 0,
+            prepared: Vec::new(),
             maps: 0,
             waiters: Waiters::default(),
             told: BTreeMap::new(),
@@ -84,18 +100,25 @@ impl Local {
         self.memory == LocalMemory::Nothing
     }
 
-    pub(crate) fn prepare(&mut self, adapter: AdapterNumber) -> Result<(), Refusal> {
+    /// Prepares it for an adapter, whose link stands so.
+    pub(crate) fn prepare(&mut self, adapter: AdapterNumber, link: LinkWord) -> Result<(), Refusal> {
         if self.is_empty() {
             return Err(Refusal::IllegalOperation);
         }
-        self.prepared |= adapter.bit();
+        if !self.has_prepared(adapter) {
+            self.prepared.push((adapter, ToldOfLink::of(link)));
+        }
         Ok(())
+    }
+
+    fn has_prepared(&self, adapter: AdapterNumber) -> bool {
+        self.prepared.iter().any(|(prepared, _)| *prepared == adapter)
     }
 
     fn is_prepared(&self, adapter: AdapterNumber) -> Result<(), Refusal> {
         match self.memory {
             LocalMemory::Nothing => Err(Refusal::IllegalOperation),
-            _ if self.prepared & adapter.bit() == 0 => Err(Refusal::SegmentNotPrepared),
+            _ if !self.has_prepared(adapter) => Err(Refusal::SegmentNotPrepared),
             LocalMemory::There { .. } => Ok(()),
         }
     }
@@ -124,8 +147,30 @@ impl Local {
         Ok(())
     }
 
-    /// The next event that the program has not been told of, given what members say now.
-    pub(crate) fn next_event(&mut self, seen: impl Iterator<Item = Seen>) -> Option<LocalEvent> {
+    /// The next event that the program has not been told of, given how the links stand and what members say now.
+    pub(crate) fn next_event(
+        &mut self,
+        links: &Links,
+        seen: impl Iterator<Item = Seen>,
+    ) -> Option<LocalEvent> {
+        self.next_of_links(links).or_else(|| self.next_of_connections(seen))
+    }
+
+    fn next_of_links(&mut self, links: &Links) -> Option<LocalEvent> {
+        self.prepared.iter_mut().find_map(|(adapter, told)| {
+            let now = ToldOfLink::of(links.of(*adapter)?);
+            let (next, event) = match (*told, now) {
+                (before, now) if before == now => return None,
+                // Down, or up anew.
+                (ToldOfLink::Up(_), _) => (ToldOfLink::Down, LocalEvent::NotOperational(*adapter)),
+                (ToldOfLink::Down, now) => (now, LocalEvent::Operational(*adapter)),
+            };
+            *told = next;
+            Some(event)
+        })
+    }
+
+    fn next_of_connections(&mut self, seen: impl Iterator<Item = Seen>) -> Option<LocalEvent> {
         let incarnation = self.entry.incarnation;
         let mut left: BTreeMap<PairId, ToldOf> = core::mem::take(&mut self.told);
         let mut event = None;
@@ -173,25 +218,53 @@ mod tests {
     fn events_are_what_is_seen_and_was_not_told() {
         let mut local = segment();
         let now = [seen(1, 2), seen(2, 0)];
-        let told = core::iter::from_fn(|| local.next_event(now.into_iter())).collect::<alloc::vec::Vec<_>>();
+        let told = core::iter::from_fn(|| local.next_of_connections(now.into_iter()))
+            .collect::<alloc::vec::Vec<_>>();
         assert_eq!(told, [LocalEvent::Connect(NodeId(1)); 2]);
         assert_eq!(
-            local.next_event([seen(1, 1), seen(2, 0)].into_iter()),
+            local.next_of_connections([seen(1, 1), seen(2, 0)].into_iter()),
             Some(LocalEvent::Disconnect(NodeId(1)))
         );
-        assert_eq!(local.next_event([seen(2, 0)].into_iter()), Some(LocalEvent::Lost(NodeId(1))));
-        assert_eq!(local.next_event([seen(2, 0)].into_iter()), None);
+        assert_eq!(local.next_of_connections([seen(2, 0)].into_iter()), Some(LocalEvent::Lost(NodeId(1))));
+        assert_eq!(local.next_of_connections([seen(2, 0)].into_iter()), None);
+    }
+
+    #[test]
+    fn links_are_told_of_as_they_stand_for_what_is_prepared_for_them() {
+        let (mut local, nobody) = (segment(), || core::iter::empty());
+        local.memory =
+            LocalMemory::There { memory: Memory::Bank { offset: 0 }, bytes: 64, is_shareable: true };
+        let [zero, one] = [0, 1].map(|number| AdapterNumber::new(number).unwrap());
+        let mut links = Links::up(&[zero, one]);
+        links.set(one, false).unwrap();
+        for adapter in [zero, one] {
+            local.prepare(adapter, links.of(adapter).unwrap()).unwrap();
+        }
+        assert_eq!(local.next_event(&links, nobody()), None);
+        // Down and up again since it was told.
+        links.set(zero, false).unwrap();
+        links.set(zero, true).unwrap();
+        links.set(one, true).unwrap();
+        let told: Vec<_> = core::iter::from_fn(|| local.next_event(&links, nobody())).collect();
+        let expected =
+            [LocalEvent::NotOperational(zero), LocalEvent::Operational(zero), LocalEvent::Operational(one)];
+        assert_eq!(told, expected);
+        links.set(zero, false).unwrap();
+        // Once more prepared is as before.
+        local.prepare(zero, links.of(zero).unwrap()).unwrap();
+        assert_eq!(local.next_event(&links, nobody()), Some(LocalEvent::NotOperational(zero)));
+        assert_eq!(local.next_event(&links, nobody()), None);
     }
 
     #[test]
     fn connections_of_an_incarnation_that_is_over_are_disconnected_before_new_ones_count() {
         let mut local = segment();
-        assert_eq!(local.next_event([seen(1, 1)].into_iter()), Some(LocalEvent::Connect(NodeId(1))));
+        assert_eq!(local.next_of_connections([seen(1, 1)].into_iter()), Some(LocalEvent::Connect(NodeId(1))));
         local.entry.incarnation += 1;
         let now = [seen(1, 1)];
-        assert_eq!(local.next_event(now.into_iter()), Some(LocalEvent::Disconnect(NodeId(1))));
-        assert_eq!(local.next_event(now.into_iter()), Some(LocalEvent::Connect(NodeId(1))));
-        assert_eq!(local.next_event(now.into_iter()), None);
+        assert_eq!(local.next_of_connections(now.into_iter()), Some(LocalEvent::Disconnect(NodeId(1))));
+        assert_eq!(local.next_of_connections(now.into_iter()), Some(LocalEvent::Connect(NodeId(1))));
+        assert_eq!(local.next_of_connections(now.into_iter()), None);
     }
 
     #[test]
@@ -201,7 +274,7 @@ mod tests {
             LocalMemory::There { memory: Memory::Bank { offset: 0 }, bytes: 64, is_shareable: true };
         local.entry.incarnation = LAST_INCARNATION - 2;
         let adapter = AdapterNumber::new(0).unwrap();
-        local.prepare(adapter).unwrap();
+        local.prepare(adapter, LinkWord { epoch: 1, is_up: true }).unwrap();
         local.set_available(adapter).unwrap();
         local.set_unavailable(adapter, true).unwrap();
         assert_eq!(local.entry.incarnation, LAST_INCARNATION - 1);

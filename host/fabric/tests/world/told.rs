@@ -24,6 +24,7 @@ pub fn counted(told: &[Told], local: LocalSegment) -> BTreeMap<NodeId, u32> {
         }
         match event {
             LocalEvent::Connect(node) => *count.entry(*node).or_default() += 1,
+            LocalEvent::NotOperational(_) | LocalEvent::Operational(_) => {}
             LocalEvent::Disconnect(node) | LocalEvent::Lost(node) => {
                 let counted = count.get_mut(node).expect("a connection ends that was told of");
                 *counted = counted.checked_sub(1).expect("a connection ends that was told of");
@@ -32,4 +33,19 @@ pub fn counted(told: &[Told], local: LocalSegment) -> BTreeMap<NodeId, u32> {
     }
     count.retain(|_, count| *count != 0);
     count
+}
+
+/// Whether a link is up, for a program that goes by the events of a segment and knew how it was.
+pub fn link_after(told: &[Told], local: LocalSegment, by: u32, was_up: bool) -> bool {
+    told.iter().fold(was_up, |is_up, told| match told {
+        Told::OfLocal(of, LocalEvent::NotOperational(adapter)) if (*of, adapter.number()) == (local, by) => {
+            assert!(is_up, "a link goes down that was told of as down");
+            false
+        }
+        Told::OfLocal(of, LocalEvent::Operational(adapter)) if (*of, adapter.number()) == (local, by) => {
+            assert!(!is_up, "a link comes up that was told of as up");
+            true
+        }
+        _ => is_up,
+    })
 }

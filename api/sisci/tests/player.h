@@ -8,7 +8,8 @@
  *     SCICreateSegment sd s 7 4096 callback=s NULL USE_CALLBACK
  *     SCIMemCpy q buf+16 m 0 64 BLOCK_READ
  *
- * A line that begins with `-` passes NULL for the code. `thread T LINE` makes a call in a thread, `join T` gives its answer.
+ * A line that begins with `-` passes NULL for the code. `thread T LINE` makes a call in a thread, and answers once it waits there
+ * or has ended; `join T` gives its answer.
  */
 #ifndef PLAYER_H
 #define PLAYER_H

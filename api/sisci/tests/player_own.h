@@ -9,6 +9,8 @@ struct thread {
   char name[32];
   pthread_t thread;
   struct call call;
+  volatile pid_t id;
+  volatile int has_ended;
 };
 
 static struct thread threads[THREADS];
@@ -18,8 +20,38 @@ static void make(struct call *call);
 
 static void *run(void *arg)
 {
-  make(&((struct thread *)arg)->call);
+  struct thread *thread = (struct thread *)arg;
+
+  thread->id = gettid();
+  make(&thread->call);
+  thread->has_ended = 1;
   return NULL;
+}
+
+static int is_asleep(pid_t id)
+{
+  char path[64], state = 0;
+  FILE *file;
+
+  snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)id);
+  file = fopen(path, "r");
+  if (!file)
+    return 0;
+  if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+    state = 0;
+  fclose(file);
+  return state == 'S';
+}
+
+/* Waits until a thread has slept for some looks, so that it waits inside its call, or has ended. */
+static void settle(struct thread *thread)
+{
+  int looks = 0;
+
+  while (looks < 5 && !thread->has_ended) {
+    looks = thread->id && is_asleep(thread->id) ? looks + 1 : 0;
+    usleep(1000);
+  }
 }
 
 /* `thread T LINE`, `join T`, `child LINE`: what needs a line within the line. */
@@ -34,8 +66,10 @@ static int own_line(char *line)
         fail("too many threads", name);
     snprintf(threads[at].name, sizeof(threads[at].name), "%s", name);
     read_words(&threads[at].call, line + start);
+    threads[at].id = threads[at].has_ended = 0;
     if (pthread_create(&threads[at].thread, NULL, run, &threads[at]))
       fail("no thread", name);
+    settle(&threads[at]);
     printf("started\n");
   } else if (sscanf(line, "join %31s", name) == 1) {
     for (at = 0; strcmp(threads[at].name, name) != 0; at++)

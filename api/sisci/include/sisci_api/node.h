@@ -52,7 +52,7 @@ void SCIGetLocalNodeId(unsigned int adapterNo, unsigned int *nodeId, unsigned in
  * Gives the node numbers of a host, by its name in the configuration.
  *
  * @param nodeId where they are put, 0 behind the last
- * @param type   where the kind of the adapters is put; may be NULL
+ * @param type   where the kind of the adapters is put
  *
  * Errors: SCI_ERR_NO_SUCH_NODEID (no such name).
  */
@@ -62,9 +62,9 @@ void SCIGetNodeIdByAdapterName(const char *adaptername, dis_nodeId_list_t *nodeI
 /**
  * Gives the node numbers of a host and the numbers of its adapters, by its name in the configuration.
  *
- * @param adapterNo where DIS_MAX_NSCIS numbers of adapters are put; may be NULL
+ * @param adapterNo where DIS_MAX_NSCIS numbers of adapters are put
  * @param nodeId    where the node numbers are put, 0 behind the last
- * @param type      where the kind of the adapters is put; may be NULL
+ * @param type      where the kind of the adapters is put
  *
  * Errors: SCI_ERR_NO_SUCH_NODEID (no such name).
  */

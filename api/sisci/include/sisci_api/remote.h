@@ -87,7 +87,7 @@ void SCIUnmapSegment(sci_map_t map, unsigned int flags, sci_error_t *error);
 /**
  * Waits until the state of a connection changes.
  *
- * @param status  where the code of the event is put; may be NULL
+ * @param status  where the code of the event is put
  * @param timeout milliseconds
  * @return what happened
  *

@@ -109,8 +109,8 @@ void *SCIMapLocalSegment(sci_local_segment_t segment, sci_map_t *map, size_t off
 /**
  * Waits until somebody connects to a segment or disconnects from it, or a link of it goes down or comes up.
  *
- * @param nodeId         where the other node's number is put; may be NULL
- * @param localAdapterNo where the adapter is put; may be NULL
+ * @param nodeId         where the other node's number is put
+ * @param localAdapterNo where the adapter is put
  * @param timeout        milliseconds
  * @return what happened
  *
@@ -139,7 +139,7 @@ void SCIShareSegment(sci_local_segment_t segment, unsigned int flags, sci_error_
  *
  * @param segment   where the segment is put
  * @param segmentId the number that it was made with
- * @param size      where its bytes are put; may be NULL
+ * @param size      where its bytes are put
  * @param callback  as for SCICreateSegment()
  *
  * Flags: SCI_FLAG_USE_CALLBACK.

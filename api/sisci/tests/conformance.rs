@@ -1,0 +1,125 @@
+//! The documented states, errors and flags, as data: each case of `conformance/*.toml` is a script of calls that players in C make
+//! (`player.h`), with the answer that each must give.
+//!
+//! A step is `WHO: CALL -> ANSWER`. With `~>` the call is made until it gives the answer, for what another process or thread brings about;
+//! an answer that ends with `*` is the beginning of one. `WHO: !kill`, `!STOP` and `!CONT` are done to the player. A case is of the players
+//! that it names, `owner` of node 4 and `user` of node 8 unless it says otherwise, and each has opened the descriptor `sd`.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod c;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use toml::{Table, Value};
+
+use c::installed::installed;
+use c::player::{self, Player};
+use c::{C11, HERE};
+
+/// How long a step that is repeated may take; far more than any needs.
+const PATIENCE: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(2);
+const SANITIZED: [&str; 4] = ["cc", "-std=c11", "-g", "-fsanitize=address,undefined"];
+
+#[test]
+fn local_segments_answer_as_documented() {
+    run("local");
+}
+
+#[test]
+fn remote_segments_answer_as_documented() {
+    run("remote");
+}
+
+/// The same programs with a compiler's checks of memory and of undefined behaviour. The library takes its memory from the same
+/// allocator, so what it frees twice or copies into afterwards is found, too.
+#[test]
+fn sanitized_programs_give_the_same_answers() {
+    if !compiles_sanitized() {
+        eprintln!("the C compiler has no sanitizers here; not looked at");
+        return;
+    }
+    let program = player::build(installed(), &SANITIZED, "player-sanitized");
+    for name in ["local", "remote"] {
+        run_with(&program, name);
+    }
+}
+
+fn run(name: &str) {
+    run_with(&player::build(installed(), &C11, &format!("player-{name}")), name);
+}
+
+fn run_with(program: &Path, name: &str) {
+    let path = Path::new(HERE).join("tests/conformance").join(format!("{name}.toml"));
+    let table: Table = std::fs::read_to_string(path).unwrap().parse().unwrap();
+    let exported = player::exported(installed());
+    let has = |case: &&Value| {
+        case.get("needs").is_none_or(|name| exported.iter().any(|has| Some(has.as_str()) == name.as_str()))
+    };
+    let cases: Vec<&Value> = table["case"].as_array().unwrap().iter().filter(has).collect();
+    let wrong: Vec<String> = cases.iter().filter_map(|case| play(program, case).err()).collect();
+    assert!(wrong.is_empty(), "{} of {} cases:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
+
+/// Plays a case; what was not as it should be.
+fn play(program: &Path, case: &Value) -> Result<(), String> {
+    let text = |key: &str, default: &'static str| {
+        case.get(key).map_or(default, |value| value.as_str().unwrap()).to_owned()
+    };
+    let place = tempfile::tempdir().unwrap();
+    let mut players = BTreeMap::new();
+    for player in text("players", "owner@4 user@8").split_whitespace() {
+        let (name, node) = player.split_once('@').unwrap();
+        let mut player = Player::start(program, place.path(), node);
+        if case.get("raw").is_none() {
+            assert_eq!(player.answer("SCIInitialize 0"), "OK");
+            assert_eq!(player.answer("SCIOpen sd 0"), "OK");
+        }
+        players.insert(name.to_owned(), player);
+    }
+    let steps = text("steps", "");
+    for step in steps.lines().map(str::trim).filter(|step| !step.is_empty() && !step.starts_with('#')) {
+        take(&mut players, step).map_err(|found| format!("{}: {step}\n    {found}", text("name", "?")))?;
+    }
+    Ok(())
+}
+
+fn take(players: &mut BTreeMap<String, Player>, step: &str) -> Result<(), String> {
+    let (who, rest) = step.split_once(": ").unwrap_or_else(|| panic!("{step}"));
+    if rest == "!kill" {
+        players.remove(who).unwrap().kill();
+        return Ok(());
+    }
+    let player = players.get_mut(who).unwrap_or_else(|| panic!("{step}"));
+    if let Some(signal) = rest.strip_prefix('!') {
+        player.signal(signal);
+        return Ok(());
+    }
+    let (call, expected, is_repeated) = match (rest.split_once(" -> "), rest.split_once(" ~> ")) {
+        (Some((call, expected)), _) => (call, expected, false),
+        (None, Some((call, expected))) => (call, expected, true),
+        (None, None) => panic!("{step}"),
+    };
+    let start = Instant::now();
+    loop {
+        let found = player.answer(call);
+        if expected.strip_suffix('*').map_or(found == expected, |beginning| found.starts_with(beginning)) {
+            return Ok(());
+        }
+        if !is_repeated || found.starts_with("ended") || start.elapsed() > PATIENCE {
+            return Err(found);
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+fn compiles_sanitized() -> bool {
+    let place = tempfile::tempdir().unwrap();
+    let empty = place.path().join("empty.c");
+    std::fs::write(&empty, "int main(void) { return 0; }\n").unwrap();
+    let mut probe = std::process::Command::new(SANITIZED[0]);
+    probe.args(&SANITIZED[1..]).arg(&empty).arg("-o").arg(empty.with_extension(""));
+    probe.status().unwrap().success()
+}

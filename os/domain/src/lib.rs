@@ -106,7 +106,7 @@ pub use numbers::{Purpose, descriptors, place_descriptors_above};
 pub use peer::{Peer, PeerId};
 pub use polled::{Armed, Polled, Readiness, Source};
 pub use protocol::Departure;
-pub use registry::{Entry, Found, Holder, Kind, PutError, Registry, RegistryError};
+pub use registry::{Entry, Found, Holder, Kind, Life, PutError, Registry, RegistryError, Resident};
 pub use rings::RingWatch;
 pub use service::{Afterwards, Answer, OfferOptions, Refusal, Reply, Service, Work};
 pub use shared_connection::{NotShared, OtherEnd};

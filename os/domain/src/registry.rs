@@ -14,7 +14,7 @@ mod error;
 mod file;
 pub(crate) mod words;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -40,6 +40,26 @@ const BUCKETS_A_READ: usize = 128;
 #[derive(Clone)]
 pub struct Registry(Arc<Files>);
 
+/// A holder, as somebody sees it who looks at the whole registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resident {
+    /// With which it joined.
+    pub number: NonZeroU64,
+    pub life: Life,
+    /// Entries that it has, or has left.
+    pub entries: usize,
+}
+
+/// Whether a holder lives, by the kernel's word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    Alive {
+        /// Its process; 0 outside this pid namespace.
+        pid: u32,
+    },
+    Dead,
+}
+
 /// A process that has joined a registry, and may put entries in. Dropping it takes all of them out.
 ///
 /// It is the joining process's alone: a child of fork that drops its copy does the parent no harm.
@@ -51,6 +71,18 @@ pub struct Holder {
 }
 
 impl Domain {
+    /// The names of the registries that there are, sorted; what has such a name may be no registry.
+    ///
+    /// # Errors
+    /// The domain has no folder, or one that this user may not list.
+    pub fn registries(&self) -> Result<Vec<String>, RegistryError> {
+        let folder = self.place().folder().ok_or(RegistryError::NoFolder)?;
+        let files = folder.files()?;
+        let mut names: Vec<_> = files.iter().filter_map(|file| file::name_of(file)).collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
     /// Opens the registry of this name, and makes it if it is not there. Another user's domain has those that its owner has made; they
     /// are for reading.
     ///
@@ -141,6 +173,35 @@ impl Registry {
             }
         }
         Ok(living)
+    }
+
+    /// Everybody who has a place here, and how many entries each has: those that live, and those that have died and were not swept yet.
+    /// Reads the whole file, 1 MiB.
+    ///
+    /// # Errors
+    /// The registry is another user's, whose locks alone say who lives; the file was cut; this process was forked from the one that
+    /// opened the registry.
+    pub fn residents(&self) -> Result<Vec<Resident>, RegistryError> {
+        let files = &*self.0;
+        files.check()?;
+        let mut residents = BTreeMap::new();
+        for (place, number) in holders(files)? {
+            let Some(number) = number else { continue };
+            let life = match files.own().contains_key(&place) {
+                true => Life::Alive { pid: std::process::id() },
+                false => files.life(place)?.map_or(Life::Dead, |pid| Life::Alive { pid }),
+            };
+            residents.insert(place, Resident { number, life, entries: 0 });
+        }
+        for_each_bucket(files, |bucket| {
+            for (_, placed) in bucket.entries() {
+                if let Some(resident) = residents.get_mut(&placed.holder) {
+                    resident.entries += 1;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(residents.into_values().collect())
     }
 
     /// Takes out what holders have left that were killed, as [`Registry::join`] does; says how many words that were.
@@ -400,6 +461,23 @@ mod tests {
         assert_eq!(look(Entry { slot: 1, ..entry }), None, "half of another word");
         holder.remove(entry).unwrap();
         assert_eq!(look(entry), None);
+    }
+
+    #[test]
+    fn names_of_registries_are_those_of_files_of_words() {
+        let dir = tempfile::tempdir().unwrap();
+        let registry = registry(&dir);
+        std::fs::write(dir.path().join("d/b.2.registry"), "").unwrap();
+        for other in ["Registry.registry", ".registry", "c.sock", "c.registry.old"] {
+            std::fs::write(dir.path().join("d").join(other), "").unwrap();
+        }
+        let config = DomainConfig { root: Some(dir.path().to_owned()), name: "d".to_owned() };
+        let domain = Domain::open(&config).unwrap();
+        assert_eq!(domain.registries().unwrap(), ["b.2", "names"]);
+        drop(registry);
+        let config = DomainConfig::in_network_namespace("beeline-test-registries");
+        let nowhere = Domain::open(&config).unwrap().registries();
+        assert!(matches!(nowhere, Err(RegistryError::NoFolder)), "{nowhere:?}");
     }
 
     #[test]

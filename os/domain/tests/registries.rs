@@ -9,7 +9,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Instant;
 
 use beeline_domain::{
-    Domain, DomainConfig, Entry, Found, Holder, Kind, MisuseError, PutError, Registry, RegistryError,
+    Domain, DomainConfig, Entry, Found, Holder, Kind, Life, MisuseError, PutError, Registry, RegistryError,
+    Resident,
 };
 use harness::users::{LISTED, Users};
 use harness::{Role, TestFolder, fork_a_bystander, listen, say, wait_for_end, wait_until};
@@ -169,12 +170,17 @@ fn entries_end_with_their_process_and_not_before() {
     holder.stop();
     let refused = ours.put(entry(1), never).unwrap_err();
     assert!(matches!(refused, PutError::Taken { found } if found.number == THEIRS), "{refused}");
+    let own = Resident { number: OURS, life: Life::Alive { pid: std::process::id() }, entries: 0 };
+    let stopped = Resident { number: THEIRS, life: Life::Alive { pid: holder.pid() }, entries: 3 };
+    assert_eq!(registry.residents().unwrap(), [own, stopped]);
     // A child of it lives on, with copies of every descriptor.
     holder.kill();
+    assert_eq!(registry.residents().unwrap(), [own, Resident { life: Life::Dead, ..stopped }]);
     assert_eq!((who(&registry, 1), registry.holders().unwrap()), (vec![], vec![OURS]));
     ours.put(entry(1), |_| panic!("the dead have a say")).unwrap();
     assert_eq!(who(&registry, 1), [OURS.get()]);
     assert_eq!((registry.sweep().unwrap(), registry.sweep().unwrap()), (2, 0));
+    assert_eq!(registry.residents().unwrap(), [Resident { entries: 1, ..own }]);
     assert_eq!(registry.entries().unwrap().len(), 1);
 }
 

@@ -15,14 +15,18 @@ mod member;
 mod names;
 mod packets;
 mod pair;
+mod questions;
 mod sequence;
 mod service;
 mod shared;
 mod state;
+mod survey;
 mod words;
 
 pub use error::{NotMapped, OpenError};
 pub use map::Map;
 pub use member::{FabricConfig, FabricMember};
+pub use questions::AnswerError;
 pub use sequence::Sequence;
+pub use survey::{AskError, Report, Survey, SurveyError};
 pub use words::WordsError;

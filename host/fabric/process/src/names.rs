@@ -8,7 +8,7 @@ use beeline_domain::{Domain, Entry, Holder, Kind, PutError, Registry, RegistryEr
 use beeline_fabric::{Answer, Candidate, Found, MemberNumber, Name, NameKind, NameOp, NodeId, Slot};
 
 /// The kind of an entry of a registry.
-fn kind(of: NameKind) -> Kind {
+pub(crate) fn kind(of: NameKind) -> Kind {
     const SEGMENT: Kind = Kind::new(1).unwrap();
     const INTERRUPT: Kind = Kind::new(2).unwrap();
     const DATA_INTERRUPT: Kind = Kind::new(3).unwrap();
@@ -19,9 +19,23 @@ fn kind(of: NameKind) -> Kind {
     }
 }
 
+const REGISTRY_PREFIX: &str = "fabric.";
+
 /// The name under which a member is offered to others.
 pub(crate) fn offer_name(node: NodeId, member: MemberNumber) -> String {
     format!("fabric.{}.{:016x}", node.0, member.0)
+}
+
+/// The registry of a node's names.
+pub(crate) fn registry_name(node: NodeId) -> String {
+    format!("{REGISTRY_PREFIX}{}", node.0)
+}
+
+/// The node whose names are in a registry, if it is one of a fabric.
+pub(crate) fn node_of(registry: &str) -> Option<NodeId> {
+    let node = NodeId(registry.strip_prefix(REGISTRY_PREFIX)?.parse().ok()?);
+    // A number is written in one way.
+    (registry_name(node) == registry).then_some(node)
 }
 
 /// The registries of nodes, and this member's place in its own node's.
@@ -91,7 +105,7 @@ impl Names {
             return Ok(registry.clone());
         }
         // Not under the lock: it makes a file. Whoever does so at the same time has the same registry.
-        let registry = self.domain.registry(&format!("fabric.{}", node.0))?;
+        let registry = self.domain.registry(&registry_name(node))?;
         lock(&self.registries).insert(node, registry.clone());
         Ok(registry)
     }
@@ -112,4 +126,18 @@ fn failed(error: &RegistryError) -> Answer {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registry_of_a_node_is_found_by_its_name_alone() {
+        assert_eq!(node_of(&registry_name(NodeId(65_535))), Some(NodeId(65_535)));
+        for other in ["fabric.", "fabric.x", "fabric.04", "fabric.+4", "fabric.65536", "fabric.4.x", "names"]
+        {
+            assert_eq!(node_of(other), None, "{other}");
+        }
+    }
 }

@@ -7,6 +7,7 @@ use beeline_domain::{Answer, Peer, Refusal, Reply, Service};
 
 use crate::packets::{Hello, Welcome};
 use crate::pair::Pair;
+use crate::questions::Question;
 use crate::shared::Shared;
 use crate::words::{CLAIMS, View};
 
@@ -18,6 +19,9 @@ pub(crate) struct Welcoming(pub(crate) Weak<Shared>);
 
 impl Service for Welcoming {
     fn connected(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+        if Question::is_one(request) {
+            return Ok(self.asked(request, fds));
+        }
         let hello = match Hello::of(request) {
             Ok(hello) => hello,
             Err(error) => return Ok(Answer::refusal(Refusal::new(error.to_string()), fds)),
@@ -38,6 +42,25 @@ impl Service for Welcoming {
 
     /// Nothing is to be done here: whoever looks next sees that the peer is not there.
     fn departed(&mut self, _: &Peer) {}
+}
+
+impl Welcoming {
+    /// The answer to who is no member. A worker gives it, which takes the lock.
+    fn asked(&self, request: &[u8], fds: Vec<OwnedFd>) -> Answer {
+        let question = match Question::of(request) {
+            Ok(question) if fds.is_empty() => question,
+            Ok(_) => return Answer::refusal(Refusal::new("no descriptors are wanted"), fds),
+            Err(error) => {
+                return Answer::refusal(Refusal::new(format!("the question is none: {error}")), fds);
+            }
+        };
+        let member = Weak::clone(&self.0);
+        Answer::later(move |_| {
+            let shared = member.upgrade().ok_or_else(|| Refusal::new("the member leaves the fabric"))?;
+            let answer = shared.answer(question).map_err(|refusal| Refusal::new(refusal.to_string()))?;
+            Ok(Reply::new(answer))
+        })
+    }
 }
 
 fn welcome(shared: &Shared, peer: &Peer, hello: Hello, fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {

@@ -4,6 +4,7 @@
 //! call carries out what the member wants for it, without the lock, and brings the answer back. The domain's thread never takes it.
 //! What another process may delay, the first contact with a member, has a thread of its own.
 
+mod visits;
 mod wants;
 
 use std::sync::atomic::{Ordering, fence};

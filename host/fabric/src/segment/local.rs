@@ -115,6 +115,11 @@ impl Local {
         self.prepared.iter().any(|(prepared, _)| *prepared == adapter)
     }
 
+    /// Whether it is prepared for any adapter.
+    pub(crate) fn has_prepared_any(&self) -> bool {
+        !self.prepared.is_empty()
+    }
+
     fn is_prepared(&self, adapter: AdapterNumber) -> Result<(), Refusal> {
         match self.memory {
             LocalMemory::Nothing => Err(Refusal::IllegalOperation),

@@ -412,9 +412,14 @@ impl Files {
 
     /// Whether another process lives at this place, by the kernel's word.
     pub(super) fn is_lived_in(&self, holder: u16) -> Result<bool, RegistryError> {
+        Ok(self.life(holder)?.is_some())
+    }
+
+    /// Which other process lives at this place, by the kernel's word; 0 for one outside this pid namespace.
+    pub(super) fn life(&self, holder: u16) -> Result<Option<u32>, RegistryError> {
         Ok(record_lock::other(self.locks()?.hold(), life_lock(holder))
             .map_err(|errno| self.locks_failed(errno))?
-            .is_some())
+            .map(|other| other.pid))
     }
 
     fn try_lock(&self, bytes: Bytes) -> Result<bool, RegistryError> {
@@ -474,8 +479,16 @@ fn until<T>(
     }
 }
 
+/// What the file of words of a registry ends in.
+const WORDS_SUFFIX: &str = ".registry";
+
 fn words_file(name: &Name) -> String {
-    format!("{name}.registry")
+    format!("{name}{WORDS_SUFFIX}")
+}
+
+/// The name of the registry whose words a file has, if its name is one of those.
+pub(super) fn name_of(file: &str) -> Option<String> {
+    Name::new(file.strip_suffix(WORDS_SUFFIX)?).ok().map(|name| name.as_str().to_owned())
 }
 
 fn locks_file(name: &Name) -> String {

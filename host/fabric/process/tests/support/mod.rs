@@ -133,6 +133,10 @@ impl Process {
         }
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(self.child.id().cast_signed()).unwrap();
         rustix::process::kill_process(pid, signal).unwrap();

@@ -76,8 +76,8 @@ pub enum Refusal {
     /// This side's adapter is down.
     #[error("the link of this node is down")]
     NoLinkAccess = 0x4000_0a05,
-    /// What was to be stored or loaded may not have been.
-    #[error("the other side went while bytes were copied")]
+    /// What was to be copied may not have been.
+    #[error("the other side went, or a link was down, and what was to be copied may not have been")]
     TransferFailed = 0x4000_0a06,
     /// Nobody of the node has an interrupt of this number.
     #[error("the node has no such interrupt")]

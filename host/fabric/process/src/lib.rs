@@ -6,9 +6,10 @@
 //! they load and store, and ring each other.
 //!
 //! The semantics are [`beeline_fabric`]'s, whose calls come in here; who carries out what they want is said in `shared.rs`. Not here:
-//! handles and codes of SISCI (`api/sisci`), interrupts, DMA, memory of other users.
+//! handles and codes of SISCI (`api/sisci`), interrupts, memory of other users.
 #![forbid(unsafe_code)]
 
+mod dma;
 mod error;
 mod map;
 mod member;
@@ -23,6 +24,7 @@ mod state;
 mod survey;
 mod words;
 
+pub use dma::{DmaDirection, DmaQueue, DmaTransfer};
 pub use error::{NotMapped, OpenError};
 pub use map::Map;
 pub use member::{FabricConfig, FabricMember};

@@ -63,6 +63,22 @@ impl Map {
         self.mapped().copy_out(self.start.saturating_add(offset_bytes), bytes)
     }
 
+    /// Copies bytes of another part into this one, as [`MappedSegment::copy_from`] does.
+    ///
+    /// # Errors
+    /// They reach outside one of the two.
+    pub fn copy_from(
+        &self,
+        offset_bytes: usize,
+        from: &Map,
+        from_offset_bytes: usize,
+        bytes: usize,
+    ) -> Result<(), CopyError> {
+        let (to_offset, from_offset) =
+            (self.start.saturating_add(offset_bytes), from.start.saturating_add(from_offset_bytes));
+        self.mapped().copy_from(to_offset, from.mapped(), from_offset, bytes)
+    }
+
     fn mapped(&self) -> &MappedSegment {
         self.segment.as_ref().expect("nobody has a map that is not mapped")
     }

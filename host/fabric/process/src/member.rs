@@ -11,6 +11,7 @@ use beeline_fabric::{
 };
 use beeline_mmio::{MemoryOptions, Region, SharedMemory, ThisProcess};
 
+use crate::dma::{DmaQueue, Engine};
 use crate::error::{NotMapped, OpenError};
 use crate::map::Map;
 use crate::names::{Names, offer_name};
@@ -44,6 +45,7 @@ pub struct FabricConfig {
 #[derive(Debug)]
 pub struct FabricMember {
     pub(crate) shared: Arc<Shared>,
+    engine: Arc<Engine>,
     /// Nothing once nobody is to come any more.
     offer: Option<Offer>,
 }
@@ -79,7 +81,8 @@ impl FabricMember {
         let service = Box::new(Welcoming(Arc::downgrade(&shared)));
         let options = OfferOptions { max_connections: MAX_CONSUMERS, ..OfferOptions::default() };
         let offer = domain.offer_with(&offer_name(node, member), service, options)?;
-        Ok(FabricMember { shared, offer: Some(offer) })
+        let engine = Arc::new(Engine::new(&shared));
+        Ok(FabricMember { shared, engine, offer: Some(offer) })
     }
 
     /// The node that this process is of.
@@ -108,7 +111,14 @@ impl FabricMember {
             Call::CreateSegment { is_private: true, bytes, .. } if bytes != 0 => {
                 self.shared.create_private(call, bytes)
             }
-            Call::RemoveSegment { local, is_forced } => self.shared.remove(local, is_forced),
+            Call::RemoveSegment { local, is_forced } => {
+                self.engine.forget(Of::Local(local));
+                self.shared.remove(local, is_forced)
+            }
+            Call::Disconnect(remote) => {
+                self.engine.forget(Of::Remote(remote));
+                self.shared.call(call)
+            }
             call => self.shared.call(call),
         }
     }
@@ -135,6 +145,15 @@ impl FabricMember {
         Map::new(&self.shared, Of::Remote(remote), part)
     }
 
+    /// Makes a DMA queue, which gathers so many entries at most for a job.
+    ///
+    /// # Errors
+    /// [`Refusal::IllegalParameter`]: none, or more than [`MAX_DMA_ENTRIES`](beeline_fabric::MAX_DMA_ENTRIES).
+    pub fn dma_queue(&self, max_entries: usize) -> Result<DmaQueue, Refusal> {
+        self.shared.check_process()?;
+        DmaQueue::new(&self.engine, max_entries)
+    }
+
     /// The means to start and check sequences of a connection as often as a program likes. Of a connection that is lost, every one finds
     /// that it is.
     ///
@@ -149,6 +168,7 @@ impl Drop for FabricMember {
     fn drop(&mut self) {
         // First, so that nobody comes who would not be told that this member leaves.
         self.offer = None;
+        self.engine.end();
         self.shared.leave();
     }
 }

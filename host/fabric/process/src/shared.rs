@@ -49,7 +49,7 @@ pub(crate) struct Shared {
 }
 
 /// What is mapped.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Of {
     Local(LocalSegment),
     Remote(RemoteSegment),
@@ -154,7 +154,7 @@ impl Shared {
     }
 
     /// A child of fork has none of what the member publishes, and would use its parent's sockets.
-    fn check_process(&self) -> Result<(), Refusal> {
+    pub(crate) fn check_process(&self) -> Result<(), Refusal> {
         if self.process.is_this() { Ok(()) } else { Err(Refusal::System) }
     }
 

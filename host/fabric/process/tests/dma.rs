@@ -1,0 +1,245 @@
+//! DMA between segments of two processes: what is copied, what a job keeps in use, and what becomes of it when the other side goes.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
+
+mod support;
+
+use std::time::Duration;
+
+use beeline_fabric::{Call, DmaEntry, DmaState, LocalSegment, MAX_DMA_ENTRIES, Part, Refusal, RemoteSegment};
+use beeline_fabric_process::{DmaDirection, DmaQueue, DmaTransfer, FabricMember, Map};
+use support::segments::{available, connect};
+use support::{Fabric, Process};
+
+const LARGE: u64 = 32 << 20;
+
+/// A job that does not end by itself while a test runs.
+fn endless() -> Vec<DmaEntry> {
+    vec![entry(0, 0, LARGE); MAX_DMA_ENTRIES]
+}
+
+#[test]
+fn role() {
+    support::play();
+}
+
+/// A process of node 4 with segment 7, and this one of node 8 with segment 9, connected to it.
+struct Two {
+    member: FabricMember,
+    local: LocalSegment,
+    remote: RemoteSegment,
+    owner: Process,
+}
+
+impl Two {
+    fn new(fabric: &Fabric, bytes: u64) -> Self {
+        let mut owner = fabric.member(4);
+        owner.expect(&format!("create s 7 {bytes}"), "ok 7");
+        owner.expect("prepare s", "ok");
+        owner.expect("available s", "ok");
+        let member = FabricMember::open(fabric.config(8)).unwrap();
+        let local = available(&member, 9, bytes);
+        let remote = connect(&member, 4, 7).unwrap();
+        Two { member, local, remote, owner }
+    }
+
+    fn transfer<'a>(&self, direction: DmaDirection, entries: &'a [DmaEntry]) -> DmaTransfer<'a> {
+        DmaTransfer { local: self.local, remote: self.remote, direction, entries }
+    }
+
+    fn queue(&self) -> DmaQueue {
+        self.member.dma_queue(16).unwrap()
+    }
+
+    fn map(&self, bytes: u64) -> Map {
+        self.member.map_local(self.local, Part { offset: 0, bytes }).unwrap()
+    }
+
+    fn remove(&self) -> Result<(), Refusal> {
+        self.member.call(Call::RemoveSegment { local: self.local, is_forced: false }).map(drop)
+    }
+
+    fn disconnect(&self) -> Result<(), Refusal> {
+        self.member.call(Call::Disconnect(self.remote)).map(drop)
+    }
+}
+
+fn entry(local_offset: u64, remote_offset: u64, bytes: u64) -> DmaEntry {
+    DmaEntry { local_offset, remote_offset, bytes }
+}
+
+#[test]
+fn job_copies_its_entries_and_nothing_else_in_either_direction() {
+    let fabric = Fabric::new();
+    let mut two = Two::new(&fabric, 300_000);
+    two.owner.expect("map-local s 0 300000", "ok 300000");
+    let (map, queue) = (two.map(300_000), two.queue());
+    let numbers: Vec<u8> = (0..300_000u32).map(|at| b'a' + (at % 23) as u8).collect();
+    map.copy_in(0, &numbers).unwrap();
+    let entries =
+        [entry(0, 100_000, 5), entry(10, 100_007, 1), entry(50, 200_000, 0), entry(1000, 299_990, 10)];
+    assert_eq!(queue.copy(two.transfer(DmaDirection::Write, &entries)), Ok(DmaState::Done));
+    two.owner.expect("load s 99998 12", "..abcde..k..");
+    let last: String = numbers[1000..1010].iter().map(|byte| char::from(*byte)).collect();
+    two.owner.expect("load s 299988 12", &format!("..{last}"));
+    two.owner.expect("load s 200000 4", "....");
+
+    two.owner.expect("store s 150000 hello", "ok");
+    queue.start(two.transfer(DmaDirection::Read, &[entry(0, 149_999, 150_001)])).unwrap();
+    assert_eq!(queue.wait(None), Ok(DmaState::Done));
+    let mut found = [0; 7];
+    map.copy_out(0, &mut found).unwrap();
+    assert_eq!(&found, b"\0hello\0");
+    map.copy_out(150_000, &mut found).unwrap();
+    assert_eq!((found[0], &found[1..]), (*last.as_bytes().last().unwrap(), &numbers[150_001..150_007]));
+}
+
+#[test]
+fn entries_outside_a_segment_and_segments_that_are_not_there_are_refused_and_nothing_is_started() {
+    let fabric = Fabric::new();
+    let mut two = Two::new(&fabric, 100_000);
+    let queue = two.queue();
+    for (wrong, refusal) in [
+        (entry(0, 0, 100_001), Refusal::OutOfRange),
+        (entry(99_999, 0, 2), Refusal::OutOfRange),
+        (entry(0, 99_999, 2), Refusal::OutOfRange),
+        (entry(u64::MAX, 0, 2), Refusal::OutOfRange),
+        (entry(0, u64::MAX - 1, 1), Refusal::OutOfRange),
+    ] {
+        let entries = [entry(0, 0, 8), wrong];
+        assert_eq!(queue.start(two.transfer(DmaDirection::Write, &entries)), Err(refusal), "{wrong:?}");
+    }
+    assert_eq!(queue.start(two.transfer(DmaDirection::Write, &[])), Err(Refusal::IllegalParameter));
+    assert_eq!((queue.state(), queue.wait(None)), (DmaState::Idle, Err(Refusal::IllegalOperation)));
+    assert_eq!(queue.abort(), Err(Refusal::IllegalOperation));
+    two.owner.expect("remove-force s", "ok");
+    let one = [entry(0, 0, 8)];
+    assert_eq!(queue.start(two.transfer(DmaDirection::Write, &one)), Err(Refusal::NotConnected));
+    two.disconnect().unwrap();
+    assert_eq!(queue.start(two.transfer(DmaDirection::Write, &one)), Err(Refusal::IllegalParameter));
+    assert_eq!(queue.state(), DmaState::Idle);
+}
+
+#[test]
+fn segments_are_in_use_as_long_as_a_job_is_under_way_and_no_longer() {
+    let fabric = Fabric::new();
+    let mut two = Two::new(&fabric, LARGE);
+    let (queue, all) = (two.queue(), endless());
+    queue.start(two.transfer(DmaDirection::Write, &all)).unwrap();
+    assert_eq!(queue.start(two.transfer(DmaDirection::Write, &all)), Err(Refusal::Busy));
+    assert_eq!(queue.wait(Some(Duration::ZERO)), Ok(DmaState::Posted));
+    assert_eq!((two.remove(), two.disconnect()), (Err(Refusal::Busy), Err(Refusal::Busy)));
+    assert_eq!(queue.abort(), Ok(DmaState::Aborted));
+    assert_eq!((queue.state(), queue.failure()), (DmaState::Aborted, None));
+    // And may be used again.
+    assert_eq!(queue.copy(two.transfer(DmaDirection::Read, &[entry(0, 0, 8)])), Ok(DmaState::Done));
+    assert_eq!((two.disconnect(), two.remove()), (Ok(()), Ok(())));
+    two.owner.expect("remove s", "ok");
+}
+
+#[test]
+fn queue_that_is_dropped_or_whose_member_leaves_copies_nothing_more() {
+    let fabric = Fabric::new();
+    let two = Two::new(&fabric, LARGE);
+    let queue = two.queue();
+    queue.start(two.transfer(DmaDirection::Write, &endless())).unwrap();
+    drop(queue);
+    // A piece may be under way.
+    support::wait_until(|| two.disconnect() == Ok(()));
+    let queue = two.queue();
+    let again = Two { remote: connect(&two.member, 4, 7).unwrap(), ..two };
+    let all = [entry(0, 0, LARGE); 50];
+    queue.start(again.transfer(DmaDirection::Write, &all)).unwrap();
+    let Two { member, owner, local, remote } = again;
+    drop(member);
+    // Whoever waits does it; otherwise nobody would.
+    assert!(matches!(queue.wait(None), Ok(DmaState::Done | DmaState::Error)));
+    let transfer = DmaTransfer { local, remote, direction: DmaDirection::Write, entries: &all };
+    queue.start(transfer).unwrap_err();
+    owner.finish();
+}
+
+/// A job on another queue waits for a piece of the first one's and not for all of it.
+#[test]
+fn queues_take_turns() {
+    let fabric = Fabric::new();
+    let two = Two::new(&fabric, LARGE);
+    let (first, second) = (two.queue(), two.queue());
+    first.start(two.transfer(DmaDirection::Write, &endless())).unwrap();
+    second.start(two.transfer(DmaDirection::Write, &[entry(0, 0, 200_000)])).unwrap();
+    support::wait_until(|| second.state() == DmaState::Done);
+    assert_eq!(first.state(), DmaState::Posted);
+    assert_eq!(first.abort(), Ok(DmaState::Aborted));
+}
+
+#[test]
+fn job_goes_on_while_nobody_calls_and_fails_when_the_other_side_dies() {
+    let fabric = Fabric::new();
+    let two = Two::new(&fabric, LARGE);
+    let queue = two.queue();
+    queue.start(two.transfer(DmaDirection::Write, &[entry(0, 0, 1 << 20)])).unwrap();
+    support::wait_until(|| queue.state() == DmaState::Done);
+    queue.start(two.transfer(DmaDirection::Write, &endless())).unwrap();
+    two.owner.kill();
+    assert_eq!(queue.wait(Some(Duration::from_secs(60))), Ok(DmaState::Error));
+    assert_eq!(queue.failure(), Some(Refusal::TransferFailed));
+}
+
+#[test]
+fn threads_that_use_queues_of_their_own_at_once_get_their_own_bytes() {
+    const THREADS: u64 = 4;
+    const PART: u64 = 300_000;
+    let fabric = Fabric::new();
+    let two = Two::new(&fabric, THREADS * PART);
+    let map = two.map(THREADS * PART);
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (two, map) = (&two, &map);
+            scope.spawn(move || {
+                let (queue, start) = (two.queue(), thread * PART);
+                for turn in 0..40u8 {
+                    let bytes = vec![turn + 1; PART as usize / 2];
+                    map.copy_in(start as usize, &bytes).unwrap();
+                    let half = PART / 2;
+                    let there = [entry(start, start, half)];
+                    let back = [entry(start + half, start, half)];
+                    if turn % 2 == 0 {
+                        queue.start(two.transfer(DmaDirection::Write, &there)).unwrap();
+                        assert_eq!(queue.wait(None), Ok(DmaState::Done));
+                    } else {
+                        let ended = queue.copy(two.transfer(DmaDirection::Write, &there));
+                        assert_eq!(ended, Ok(DmaState::Done));
+                    }
+                    queue.start(two.transfer(DmaDirection::Read, &back)).unwrap();
+                    while queue.state() == DmaState::Posted {
+                        std::thread::yield_now();
+                    }
+                    let mut found = vec![0; half as usize];
+                    map.copy_out((start + half) as usize, &mut found).unwrap();
+                    assert!(found == bytes, "thread {thread}, turn {turn}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn child_of_fork_has_no_jobs_and_takes_none_of_its_parents() {
+    let fabric = Fabric::new();
+    let two = Two::new(&fabric, LARGE);
+    let queue = two.queue();
+    let all = endless();
+    queue.start(two.transfer(DmaDirection::Write, &all)).unwrap();
+    match fork::fork().unwrap() {
+        fork::Fork::Child => {
+            let refused = Some(Refusal::System);
+            let is_right = queue.start(two.transfer(DmaDirection::Write, &all)).err() == refused
+                && queue.wait(None).err() == refused
+                && queue.abort().err() == refused
+                && queue.state() == DmaState::Idle;
+            drop(queue);
+            std::process::exit(if is_right { 0 } else { 1 })
+        }
+        fork::Fork::Parent(child) => assert_eq!(fork::waitpid(child).unwrap(), 0),
+    }
+    assert_eq!(queue.abort(), Ok(DmaState::Aborted));
+}

@@ -22,6 +22,7 @@ mod dma;
 mod event;
 mod held;
 mod ids;
+mod index;
 mod interrupt;
 mod link;
 mod look;
@@ -32,6 +33,7 @@ mod loom_bell;
 #[path = "claims_loom.rs"]
 mod loom_claims;
 mod member;
+mod note;
 mod pairs;
 mod refusal;
 mod report;

@@ -10,12 +10,14 @@ use crate::member::{Asked, Member};
 use crate::pairs::Ports;
 use crate::refusal::Refusal;
 use crate::segment::remote::{Attempt, Stage, Step};
+use crate::segment::waiters::Waiters;
 use crate::told::Told;
 use crate::want::{Answer, Reached, Want};
 
 impl<A: Adapter> Member<A> {
     /// Looks at what other members publish: after a ring, when [`Member::wake_at`] has come, and before the program waits.
     pub fn look(&mut self, now: Nanos) {
+        debug_assert!(self.has_noted_all(), "a call has changed what it did not note");
         self.settle();
         self.tell();
         self.expire(now);
@@ -53,7 +55,7 @@ impl<A: Adapter> Member<A> {
             self.gone(pair, now);
             return;
         }
-        for handle in self.handles() {
+        for handle in self.attempts(|_| true) {
             self.try_candidates(handle, now);
         }
     }
@@ -63,7 +65,7 @@ impl<A: Adapter> Member<A> {
         self.pairs.consumers.remove(&pair);
         if let Some(provider) = self.pairs.providers.remove(&pair) {
             // Attempts that wait for it ask the next.
-            for handle in self.handles() {
+            for handle in self.attempts(|_| true) {
                 if self.next_member(handle) == Some(provider.member) {
                     self.next_candidate(handle, Refusal::NodeNotResponding);
                     self.try_candidates(handle, now);
@@ -83,11 +85,12 @@ impl<A: Adapter> Member<A> {
     /// Tells programs what they have not been told, as far as they ask for it.
     pub(crate) fn tell(&mut self) {
         self.listen();
-        let locals: Vec<_> = self.locals.keys().copied().collect();
+        let locals: Vec<_> = self.index.waiting_locals().collect();
         for handle in locals {
             self.tell_of_local(handle);
         }
-        for handle in self.handles() {
+        let remotes: Vec<_> = self.index.waiting_remotes().collect();
+        for handle in remotes {
             self.tell_of_remote(handle);
         }
     }
@@ -95,13 +98,15 @@ impl<A: Adapter> Member<A> {
     /// The next event of a segment or a connection that has a callback, each in turn; `None` if nothing has happened that the program
     /// has not been told. It is found when it is asked for, so nothing piles up where nobody asks.
     pub fn next_callback(&mut self) -> Option<Told> {
-        let locals = self.locals.iter().filter(|(_, local)| local.has_callback).map(|(handle, _)| handle.0);
-        let remotes =
-            self.remotes.iter().filter(|(_, remote)| remote.has_callback).map(|(handle, _)| handle.0);
-        let mut numbers: Vec<_> = locals.chain(remotes).collect();
+        // Behind the one that was told last, to the end, and from the first one to that one.
         let last = self.last_callback;
-        numbers.sort_unstable_by_key(|number| (*number <= last, *number));
-        for number in numbers {
+        self.callback_between(last, u64::MAX).or_else(|| self.callback_between(0, last))
+    }
+
+    /// The next event of something that has a callback and a number above `last`, up to `end`.
+    fn callback_between(&mut self, mut last: u64, end: u64) -> Option<Told> {
+        while let Some(number) = self.index.next_callback(last).filter(|number| *number <= end) {
+            last = number;
             let of_local = self.callback_of_local(LocalSegment(number));
             if let Some(told) = of_local.or_else(|| self.callback_of_remote(RemoteSegment(number))) {
                 self.last_callback = number;
@@ -124,8 +129,7 @@ impl<A: Adapter> Member<A> {
 
     /// Says on the board whether anybody here hears of connections. Whoever wants to is told what there is afterwards.
     pub(crate) fn listen(&mut self) {
-        let is_listening = self.locals.values().any(|local| local.has_callback || !local.waiters.is_empty());
-        self.board.set_listening(is_listening);
+        self.board.set_listening(self.index.is_listening());
     }
 
     pub(crate) fn tell_of_local(&mut self, handle: LocalSegment) {
@@ -136,6 +140,7 @@ impl<A: Adapter> Member<A> {
             let outcome = |ticket| Told::Outcome(ticket, Ok(Value::LocalEvent(event)));
             self.told.extend(local.waiters.pop().map(outcome));
         }
+        self.note_local(handle);
     }
 
     pub(crate) fn tell_of_remote(&mut self, handle: RemoteSegment) {
@@ -146,33 +151,43 @@ impl<A: Adapter> Member<A> {
             let outcome = |ticket| Told::Outcome(ticket, Ok(Value::RemoteEvent(event)));
             self.told.extend(remote.waiters.pop().map(outcome));
         }
+        self.note_remote(handle);
     }
 
     /// Ends waits whose time is over.
     pub(crate) fn expire(&mut self, now: Nanos) {
-        let locals = self.locals.values_mut().map(|local| &mut local.waiters);
-        let remotes = self.remotes.values_mut().map(|remote| &mut remote.waiters);
-        for waiters in locals.chain(remotes) {
-            while let Some(ticket) = waiters.pop_late(now) {
-                self.told.push_back(Told::Outcome(ticket, Err(Refusal::Timeout)));
-            }
+        let locals: Vec<_> = self.index.waiting_locals().collect();
+        for handle in locals {
+            self.expire_waiters(now, |member| Some(&mut member.locals.get_mut(&handle)?.waiters));
+            self.note_local(handle);
+        }
+        let remotes: Vec<_> = self.index.waiting_remotes().collect();
+        for handle in remotes {
+            self.expire_waiters(now, |member| Some(&mut member.remotes.get_mut(&handle)?.waiters));
+            self.note_remote(handle);
         }
         let is_over = |attempt: &Attempt| !attempt.is_once && attempt.until.is_some_and(|until| until <= now);
-        let over: Vec<_> = self.attempts(is_over).collect();
-        for handle in over {
+        for handle in self.attempts(is_over) {
             self.refuse(handle, Refusal::Timeout);
         }
     }
 
-    fn resting(&self, now: Nanos) -> Vec<RemoteSegment> {
-        self.attempts(|attempt| matches!(attempt.step, Step::Resting(until) if until <= now)).collect()
+    fn expire_waiters(&mut self, now: Nanos, of: impl Fn(&mut Self) -> Option<&mut Waiters>) {
+        while let Some(ticket) = of(self).and_then(|waiters| waiters.pop_late(now)) {
+            self.told.push_back(Told::Outcome(ticket, Err(Refusal::Timeout)));
+        }
     }
 
-    fn attempts(&self, is_one: impl Fn(&Attempt) -> bool) -> impl Iterator<Item = RemoteSegment> {
-        self.remotes.iter().filter_map(move |(handle, remote)| match &remote.stage {
-            Stage::Connecting(attempt) if is_one(attempt) => Some(*handle),
-            _ => None,
-        })
+    fn resting(&self, now: Nanos) -> Vec<RemoteSegment> {
+        self.attempts(|attempt| matches!(attempt.step, Step::Resting(until) if until <= now))
+    }
+
+    fn attempts(&self, is_one: impl Fn(&Attempt) -> bool) -> Vec<RemoteSegment> {
+        let is_one = |handle: &RemoteSegment| match self.remotes.get(handle).map(|remote| &remote.stage) {
+            Some(Stage::Connecting(attempt)) => is_one(attempt),
+            _ => false,
+        };
+        self.index.connecting().filter(is_one).collect()
     }
 
     /// The member that an attempt asks next.
@@ -183,9 +198,5 @@ impl<A: Adapter> Member<A> {
             }
             _ => None,
         }
-    }
-
-    fn handles(&self) -> Vec<RemoteSegment> {
-        self.remotes.keys().copied().collect()
     }
 }

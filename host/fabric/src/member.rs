@@ -11,6 +11,7 @@ use crate::ids::{
     AdapterNumber, AskId, LocalInterrupt, LocalSegment, Nanos, NodeId, PairId, RemoteSegment, SegmentId,
     Ticket,
 };
+use crate::index::Index;
 use crate::interrupt::local::{FIRST_AUTO_NUMBER, OwnInterrupt};
 use crate::link::Links;
 use crate::pairs::{Consumer, Pairs};
@@ -43,6 +44,7 @@ pub struct Member<A: Adapter> {
     pub(crate) next_interrupt: u32,
     /// Connections to segments, and to interrupts, whose handles are these by another name.
     pub(crate) remotes: BTreeMap<RemoteSegment, Remote>,
+    pub(crate) index: Index,
     pub(crate) pairs: Pairs<A>,
     pub(crate) asked: BTreeMap<AskId, Asked>,
     pub(crate) wants: VecDeque<Want>,
@@ -75,6 +77,7 @@ impl<A: Adapter> Member<A> {
             interrupts: BTreeMap::new(),
             next_interrupt: FIRST_AUTO_NUMBER,
             remotes: BTreeMap::new(),
+            index: Index::default(),
             pairs: Pairs::new(),
             asked: BTreeMap::new(),
             wants: VecDeque::new(),
@@ -103,9 +106,10 @@ impl<A: Adapter> Member<A> {
 
     /// When this member wants to look if nothing happens before.
     pub fn wake_at(&self) -> Option<Nanos> {
-        let locals = self.locals.values().filter_map(|local| local.waiters.next_end());
-        let remotes = self.remotes.values().filter_map(Remote::next_end);
-        locals.chain(remotes).min()
+        let locals = self.index.waiting_locals().filter_map(|handle| self.locals.get(&handle));
+        let remotes = self.index.waiting_remotes().chain(self.index.connecting());
+        let remotes = remotes.filter_map(|handle| self.remotes.get(&handle));
+        locals.filter_map(|local| local.waiters.next_end()).chain(remotes.filter_map(Remote::next_end)).min()
     }
 
     pub(crate) fn number(&mut self) -> u64 {

@@ -73,7 +73,7 @@ impl<A: Adapter> Pairs<A> {
     }
 
     /// What members say of their connections to an entry of this member's board.
-    pub(crate) fn seen(&self, slot: Slot, incarnation: u32) -> impl Iterator<Item = Seen> {
+    pub(crate) fn seen(&self, slot: Slot, incarnation: u32) -> impl Iterator<Item = Seen> + Clone {
         self.consumers.iter().map(move |(pair, consumer)| {
             let claim = Claim::of(consumer.claims.load(u32::from(slot.0)));
             let count = if claim.incarnation == incarnation { claim.count.min(MAX_CONNECTIONS) } else { 0 };

@@ -42,6 +42,7 @@ impl<A: Adapter> Member<A> {
         let mut remote = Remote::new(node, name, adapter, attempt);
         remote.has_callback = has_callback;
         self.remotes.insert(handle, remote);
+        self.note_remote(handle);
         self.try_again(handle, now);
         Ok(ticket.map_or(Done::Now(Value::Remote(handle, 0)), Done::Wait))
     }
@@ -150,6 +151,7 @@ impl<A: Adapter> Member<A> {
                 remote.set_told_connected(standing.unwrap_or(Standing::Gone));
             }
         }
+        self.note_remote(handle);
         self.tell_of_remote(handle);
     }
 
@@ -175,10 +177,12 @@ impl<A: Adapter> Member<A> {
         match attempt.ticket {
             Some(ticket) => {
                 self.remotes.remove(&handle);
+                self.note_remote(handle);
                 self.told.push_back(Told::Outcome(ticket, Err(refusal)));
             }
             None => {
                 remote.stage = Stage::NotMade(refusal);
+                self.note_remote(handle);
                 self.tell_of_remote(handle);
             }
         }

@@ -104,6 +104,7 @@ impl<A: Adapter> Member<A> {
         let handle = LocalSegment(self.number());
         let id = local.id;
         self.locals.insert(handle, local);
+        self.note_local(handle);
         self.listen();
         self.tell_of_local(handle);
         Value::Local(handle, id)
@@ -183,6 +184,7 @@ impl<A: Adapter> Member<A> {
             }
         }
         let local = self.locals.remove(&handle).ok_or(Refusal::IllegalParameter)?;
+        self.note_local(handle);
         self.cancel(local.waiters);
         if !is_private {
             let name = NameOp::Remove(Name::segment(local.id), slot);
@@ -255,6 +257,7 @@ impl<A: Adapter> Member<A> {
         let ticket = Ticket(self.number());
         let local = self.local(handle)?;
         local.waiters.push(ticket, timeout_nanos.map(|nanos| now.after(nanos)));
+        self.note_local(handle);
         self.listen();
         self.tell_of_local(handle);
         self.expire(now);

@@ -98,6 +98,7 @@ impl<A: Adapter> Member<A> {
         }
         let ticket = Ticket(self.number());
         self.remote(handle)?.waiters.push(ticket, timeout_nanos.map(|nanos| now.after(nanos)));
+        self.note_remote(handle);
         self.tell_of_remote(handle);
         self.expire(now);
         Ok(Done::Wait(ticket))
@@ -115,6 +116,7 @@ impl<A: Adapter> Member<A> {
             self.ring([connection.pair]);
         }
         if let Some(remote) = self.remotes.remove(&handle) {
+            self.note_remote(handle);
             self.cancel(remote.waiters);
         }
         Ok(Done::Now(Value::Nothing))

@@ -25,6 +25,7 @@ pub(crate) struct Local {
     /// Maps in this process.
     pub(crate) maps: u32,
     pub(crate) waiters: Waiters,
+    /// Of members that the program counts connections of.
     told: BTreeMap<PairId, ToldOf>,
 }
 
@@ -156,7 +157,7 @@ impl Local {
     pub(crate) fn next_event(
         &mut self,
         links: &Links,
-        seen: impl Iterator<Item = Seen>,
+        seen: impl Iterator<Item = Seen> + Clone,
     ) -> Option<LocalEvent> {
         self.next_of_links(links).or_else(|| self.next_of_connections(seen))
     }
@@ -175,34 +176,39 @@ impl Local {
         })
     }
 
-    fn next_of_connections(&mut self, seen: impl Iterator<Item = Seen>) -> Option<LocalEvent> {
+    fn next_of_connections(&mut self, seen: impl Iterator<Item = Seen> + Clone) -> Option<LocalEvent> {
         let incarnation = self.entry.incarnation;
-        let mut left: BTreeMap<PairId, ToldOf> = core::mem::take(&mut self.told);
-        let mut event = None;
-        for Seen { pair, node, count } in seen {
-            let mut told = left.remove(&pair).unwrap_or(ToldOf { node, incarnation, count: 0 });
+        let mut told_of = 0;
+        for Seen { pair, node, count } in seen.clone() {
+            let before = self.told.get(&pair).copied();
+            told_of += usize::from(before.is_some());
+            let mut told = before.unwrap_or(ToldOf { node, incarnation, count: 0 });
             let is_here = if told.incarnation == incarnation { count } else { 0 };
-            if event.is_none() && told.count != is_here {
+            if told.count != is_here {
                 let is_more = is_here > told.count;
-                event = Some(if is_more { LocalEvent::Connect(node) } else { LocalEvent::Disconnect(node) });
                 told.count = if is_more { told.count + 1 } else { told.count - 1 };
+                self.set_told(pair, told);
+                return Some(if is_more { LocalEvent::Connect(node) } else { LocalEvent::Disconnect(node) });
             }
-            if told.count == 0 {
-                told.incarnation = incarnation;
-            }
-            self.told.insert(pair, told);
+        }
+        if told_of == self.told.len() {
+            return None;
         }
         // Members that are gone with their connections.
-        for (pair, mut told) in left {
-            if told.count != 0 && event.is_none() {
-                event = Some(LocalEvent::Lost(told.node));
-                told.count -= 1;
-            }
-            if told.count != 0 {
-                self.told.insert(pair, told);
-            }
+        let is_gone = |pair: &PairId| seen.clone().all(|seen| seen.pair != *pair);
+        let (pair, mut told) =
+            self.told.iter().map(|(pair, told)| (*pair, *told)).find(|it| is_gone(&it.0))?;
+        told.count -= 1;
+        self.set_told(pair, told);
+        Some(LocalEvent::Lost(told.node))
+    }
+
+    fn set_told(&mut self, pair: PairId, told: ToldOf) {
+        if told.count == 0 {
+            self.told.remove(&pair);
+        } else {
+            self.told.insert(pair, told);
         }
-        event
     }
 }
 

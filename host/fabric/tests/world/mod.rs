@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 pub mod told;
-mod words;
+pub mod words;
 
 use std::collections::BTreeMap;
 

@@ -23,6 +23,15 @@ enum Kind {
     Claims,
 }
 
+thread_local! {
+    static LOADS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Words that members of this thread have loaded so far.
+pub fn loads() -> usize {
+    LOADS.get()
+}
+
 impl Words {
     /// The board of a member.
     pub fn board() -> Self {
@@ -84,6 +93,7 @@ impl CountPort for Words {
 impl ViewPort for Words {
     fn load(&self, word: u32) -> u64 {
         assert!(!self.1.get(), "a barrier is missing before word {word} is loaded");
+        LOADS.set(LOADS.get() + 1);
         self.load_any(word)
     }
 }

@@ -6,6 +6,7 @@ mod c;
 use std::path::Path;
 use std::process::Command;
 
+use c::facts::Facts;
 use c::installed::{files, install, installed, make};
 use c::{C11, CPP17, HERE, succeed};
 
@@ -76,6 +77,37 @@ fn cmake_finds_the_tree_by_its_prefix_and_by_dis_home() {
 }
 
 #[test]
+fn each_function_has_a_man_page_without_a_mistake() {
+    let manual = installed().prefix().join("share/man");
+    let facts = Facts::read();
+    let pages = files(&manual);
+    let expected: Vec<String> = facts.function_names().map(|name| format!("man3/{name}.3")).collect();
+    let (found, rest): (Vec<&String>, Vec<&String>) =
+        pages.iter().partition(|page| page.starts_with("man3/"));
+    assert_eq!(found, expected.iter().collect::<Vec<_>>());
+    assert_eq!(rest, ["man7/sisci.7"]);
+    for (name, function) in &facts.functions {
+        let page = std::fs::read_to_string(manual.join(format!("man3/{name}.3"))).unwrap();
+        assert!(page.contains(&format!("{name}(")) && page.contains(".SH DESCRIPTION\n"), "{page}");
+        let is_of_another =
+            [".SH FLAGS\nas ", ".SH FLAGS AND ERRORS\nas "].iter().any(|start| page.contains(start));
+        for flag in function.flags.iter().flatten().filter(|_| !is_of_another) {
+            assert!(page.contains(&format!(".TP\n.B {flag}\n")), "{name}: {flag}\n{page}");
+        }
+        assert!(!function.has_error || page.contains("ERRORS\n"), "{page}");
+    }
+    if Command::new("groff").arg("--version").output().is_err() {
+        eprintln!("groff is not here; pages are not set");
+        return;
+    }
+    let mut command = Command::new("groff");
+    command.args(["-man", "-Tutf8", "-ww", "-z"]).args(pages.iter().map(|page| manual.join(page)));
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.is_empty(), "{said}");
+}
+
+#[test]
 fn what_is_installed_is_taken_away_again() {
     let destination = tempfile::tempdir().unwrap();
     let prefix = Path::new("/opt/DIS");
@@ -94,6 +126,8 @@ fn what_is_installed_is_taken_away_again() {
         "lib/pkgconfig/sisci.pc",
         "lib64/libsisci.so",
         "lib64/pkgconfig/sisci.pc",
+        "share/man/man3/SCIOpen.3",
+        "share/man/man7/sisci.7",
         "share/sisci/examples/Makefile",
         "share/sisci/examples/segment.c",
     ] {

@@ -63,9 +63,11 @@
 #define SCI_FLAG_SHARED_MAP 0x2000u
 /** The map is cached. */
 #define SCI_FLAG_WRITE_BACK_CACHE_MAP 0x8000000u
-/* The next three are of the interconnect that the interface was first made for. */
+/** Stores need no answer, on the interconnect that the interface was first made for. */
 #define SCI_FLAG_DMOVE_MAP 0x20u
+/** Loads read ahead and keep what they read, on that interconnect. */
 #define SCI_FLAG_READ_PREFETCH_AGGR_HOLD_MAP 0x100u
+/** Loads read ahead and keep nothing, on that interconnect. */
 #define SCI_FLAG_READ_PREFETCH_NO_HOLD_MAP 0x200u
 
 /* Copies, sequences and flushes. */
@@ -127,8 +129,11 @@
 #define SCI_FLAG_PCIE_REQUESTER_GLOBAL 0x1u
 /** Nobody else borrows the device. */
 #define SCI_FLAG_EXCLUSIVE 0x1000000u
+/** The segment lies on the side of the device. */
 #define SCI_FLAG_DEVICE_SIDE_ONLY 0x2001000u
+/** The segment lies on this host. */
 #define SCI_FLAG_LOCAL_ONLY 0x2002000u
+/** The caller says which adapter leads to the device. */
 #define SCI_FLAG_SPECIFY_PATH 0x10000000u
 /** Kinds of memory of a device. */
 #define SCI_MEMTYPE_BAR 1u

@@ -87,6 +87,12 @@ impl<A: Adapter> Member<A> {
         }
     }
 
+    /// Says that the memory of the bank has no more than so many bytes, if they are fewer than [`crate::BANK_BYTES`]. Before any segment
+    /// is made.
+    pub fn limit_bank(&mut self, bytes: u64) {
+        self.bank.limit(bytes);
+    }
+
     /// Takes in a member that uses segments of this one, with what it claims.
     pub fn admit(&mut self, node: NodeId, claims: A::View) -> PairId {
         let pair = PairId(self.number());

@@ -9,7 +9,7 @@ use beeline_fabric::{
     AdapterNumber, BANK_BYTES, Call, Config, LocalSegment, Member, MemberNumber, NodeId, Part, Refusal,
     RemoteSegment, Told, Value,
 };
-use beeline_mmio::{MemoryOptions, Region, SharedMemory, ThisProcess};
+use beeline_mmio::{MapError, MemoryOptions, Region, SharedMemory, ThisProcess};
 
 use crate::dma::{DmaQueue, Engine};
 use crate::error::{NotMapped, OpenError};
@@ -54,17 +54,19 @@ impl FabricMember {
     /// Joins.
     ///
     /// # Errors
-    /// The domain cannot be opened, or is none with a folder; there is no memory, or a limit on the size of files (`ulimit -f`)
-    /// forbids it, which is sparse and takes what is used of it.
+    /// The domain cannot be opened, or is none with a folder; there is no memory. A limit on the size of files (`ulimit -f`) is the size of
+    /// all segments together, and forbids what others read of this member if it is below 8 MiB. Memory is sparse and takes what is used
+    /// of it.
     pub fn open(config: FabricConfig) -> Result<Self, OpenError> {
         let FabricConfig { domain, node, adapters, nodes } = config;
         let domain = Domain::open(&domain)?;
         let number = random()?;
         let member = MemberNumber(number.get());
         let (board, board_view, board_memory) = Published::new("beeline-board", BOARD)?;
-        let bank = SharedMemory::create("beeline-bank", BANK_BYTES as usize, MemoryOptions::default());
+        let bank = Arc::new(bank()?);
         let names = Names::join(domain.clone(), node, number)?;
-        let bank = Arc::new(bank.map_err(OpenError::Bank)?);
+        let mut tables = Member::new(Config { node, adapters, nodes }, board);
+        tables.limit_bank(bank.bytes() as u64);
         let shared = Arc::new_cyclic(|itself| Shared {
             itself: itself.clone(),
             domain: domain.clone(),
@@ -74,7 +76,7 @@ impl FabricMember {
             bank,
             bell: Region::private(64).flag(0),
             names,
-            state: Mutex::new(State::new(Member::new(Config { node, adapters, nodes }, board))),
+            state: Mutex::new(State::new(tables)),
             started: Instant::now(),
             process: ThisProcess::get(),
         });
@@ -171,6 +173,16 @@ impl Drop for FabricMember {
         self.engine.end();
         self.shared.leave();
     }
+}
+
+/// The memory of all segments: of the size that the fabric has in mind, or of the largest that this process may make.
+fn bank() -> Result<SharedMemory, OpenError> {
+    let create = |bytes| SharedMemory::create("beeline-bank", bytes, MemoryOptions::default());
+    let bank = match create(BANK_BYTES as usize) {
+        Err(MapError::FileSize { limit_bytes, .. }) => create(limit_bytes as usize),
+        bank => bank,
+    };
+    bank.map_err(OpenError::Bank)
 }
 
 fn random() -> Result<NonZeroU64, OpenError> {

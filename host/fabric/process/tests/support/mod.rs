@@ -17,12 +17,14 @@ use std::time::{Duration, Instant};
 use beeline_domain::{Domain, DomainConfig};
 use beeline_fabric::{AdapterNumber, NodeId};
 use beeline_fabric_process::FabricConfig;
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, setrlimit};
 
 /// How long a test may take before it is taken for hung; far more than any needs.
 const WATCHDOG: Duration = Duration::from_secs(120);
 const NODE: &str = "BEELINE_TEST_NODE";
 const ROOT: &str = "BEELINE_TEST_ROOT";
+/// The limit on the size of files that a member is started with.
+const FILE_LIMIT: &str = "BEELINE_TEST_FILE_LIMIT";
 
 /// The folder of a fabric, with a watchdog that ends the test when it hangs.
 pub struct Fabric {
@@ -45,7 +47,16 @@ impl Fabric {
 
     /// A process that has joined as a member of a node.
     pub fn member(&self, node: u16) -> Process {
-        let mut process = Process::start(self.dir.path(), node);
+        self.member_with(node, &[])
+    }
+
+    /// As [`Fabric::member`], whose files may have so many bytes.
+    pub fn limited_member(&self, node: u16, limit_bytes: u64) -> Process {
+        self.member_with(node, &[(FILE_LIMIT, limit_bytes.to_string())])
+    }
+
+    fn member_with(&self, node: u16, environment: &[(&str, String)]) -> Process {
+        let mut process = Process::start(self.dir.path(), node, environment);
         assert_eq!(process.hear(), "joined");
         process
     }
@@ -76,11 +87,12 @@ pub struct Process {
 }
 
 impl Process {
-    fn start(root: &Path, node: u16) -> Self {
+    fn start(root: &Path, node: u16, environment: &[(&str, String)]) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "role", "--nocapture", "--test-threads=1"])
             .env(NODE, node.to_string())
             .env(ROOT, root)
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -173,7 +185,16 @@ pub fn wait_until(mut happened: impl FnMut() -> bool) {
 pub fn play() {
     let Ok(node) = std::env::var(NODE) else { return };
     let root = std::env::var_os(ROOT).unwrap();
+    if let Ok(limit) = std::env::var(FILE_LIMIT) {
+        limit_files(limit.parse().unwrap());
+    }
     script::run(config(Path::new(&root), node.parse().unwrap()));
+}
+
+/// Limits the size of files that this process makes from here on.
+pub fn limit_files(bytes: u64) {
+    let limit = Rlimit { current: Some(bytes), ..getrlimit(Resource::Fsize) };
+    setrlimit(Resource::Fsize, limit).unwrap();
 }
 
 /// Says something to the test.

@@ -2,7 +2,12 @@
 
 /// Defines constants, and exports each as the data symbol that older headers declare.
 macro_rules! exported {
-    ($($name:ident = $value:literal;)*) => {$(
+    ($($name:ident = $value:literal;)*) => {
+        /// Every name with its value.
+        #[cfg(test)]
+        const EXPORTED: &[(&str, u32)] = &[$((stringify!($name), $value)),*];
+
+        $(
         #[allow(dead_code, reason = "programs have all of them")]
         pub(crate) const $name: u32 = $value;
         const _: () = {
@@ -103,9 +108,51 @@ exported! {
 /// A time that is never over.
 pub(crate) const SCI_INFINITE_TIMEOUT: u32 = 0xffff_ffff;
 
+/// `sci_sequence_status_t`
+pub(crate) const SCI_SEQ_OK: u32 = 0;
+pub(crate) const SCI_SEQ_RETRIABLE: u32 = 1;
+pub(crate) const SCI_SEQ_NOT_RETRIABLE: u32 = 2;
+pub(crate) const SCI_SEQ_PENDING: u32 = 3;
+
 /// `sci_segment_cb_reason_t`
 pub(crate) const SCI_CB_CONNECT: u32 = 1;
 pub(crate) const SCI_CB_DISCONNECT: u32 = 2;
 pub(crate) const SCI_CB_NOT_OPERATIONAL: u32 = 3;
 pub(crate) const SCI_CB_OPERATIONAL: u32 = 4;
 pub(crate) const SCI_CB_LOST: u32 = 5;
+
+#[cfg(test)]
+mod tests {
+    use toml::Table;
+
+    use super::*;
+
+    #[test]
+    fn flags_and_queries_are_those_of_the_facts() {
+        let facts: Table = include_str!("../facts.toml").parse().unwrap();
+        let mut known = 0;
+        for (name, fact) in ["flags", "queries"].iter().flat_map(|kind| facts[*kind].as_table().unwrap()) {
+            let value =
+                EXPORTED.iter().find(|(exported, _)| exported == name).map(|(_, value)| i64::from(*value));
+            assert_eq!(value, fact["value"].as_integer(), "{name}");
+            known += 1;
+        }
+        assert_eq!(EXPORTED.len(), known);
+    }
+
+    #[test]
+    fn numbers_and_enumerations_are_those_of_the_facts() {
+        let facts: Table = include_str!("../facts.toml").parse().unwrap();
+        let number = |name: &str| facts["numbers"][name]["value"].as_integer();
+        assert_eq!(number("SCI_INFINITE_TIMEOUT"), Some(i64::from(SCI_INFINITE_TIMEOUT)));
+        let reasons =
+            [SCI_CB_CONNECT, SCI_CB_DISCONNECT, SCI_CB_NOT_OPERATIONAL, SCI_CB_OPERATIONAL, SCI_CB_LOST];
+        let statuses = [SCI_SEQ_OK, SCI_SEQ_RETRIABLE, SCI_SEQ_NOT_RETRIABLE, SCI_SEQ_PENDING];
+        for (kind, ours) in [("sci_segment_cb_reason_t", &reasons[..]), ("sci_sequence_status_t", &statuses)]
+        {
+            let first = facts["enums"][kind]["first"].as_integer().unwrap();
+            assert_eq!(facts["enums"][kind]["names"].as_array().unwrap().len(), ours.len());
+            assert!(ours.iter().zip(first..).all(|(value, fact)| i64::from(*value) == fact), "{kind}");
+        }
+    }
+}

@@ -85,3 +85,29 @@ pub(crate) fn text(error: u32) -> *const c_char {
     }
     .as_ptr()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_and_their_names_are_those_of_the_facts() {
+        let facts: toml::Table = include_str!("../facts.toml").parse().unwrap();
+        let facts = facts["errors"].as_table().unwrap();
+        assert_eq!(ERRORS.len(), facts.len());
+        for (code, text) in ERRORS {
+            let name = text.to_str().unwrap().split(':').next().unwrap();
+            assert_eq!(facts[name]["code"].as_integer(), Some(i64::from(code - 0x4000_0000)), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_number_has_a_text() {
+        let text = |error| {
+            // SAFETY: a static string.
+            unsafe { CStr::from_ptr(super::text(error)) }.to_str().unwrap()
+        };
+        assert!(text(BUSY).starts_with("SCI_ERR_BUSY: "));
+        assert_eq!((text(OK), text(7)), ("SCI_ERR_OK: done", "no error of SISCI has this number"));
+    }
+}

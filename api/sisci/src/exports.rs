@@ -1,33 +1,42 @@
-//! The functions of the library, each under its name and the two that macros of other headers make of it.
+//! The functions of the library that are there; `absent.rs` has the others.
 
 use core::ffi::{c_char, c_void};
 
-use beeline_ffi::{Handle, Out};
+use beeline_ffi::{Handle, Out, Text};
 
 use crate::edge::Error;
 use crate::lifecycle::Descriptor;
 use crate::local::{Local, LocalCallback};
 use crate::map::Map;
+use crate::node::NodeIds;
 use crate::remote::{Remote, RemoteCallback};
-use crate::{errors, lifecycle, local, map, node, remote};
+use crate::sequence::Sequence;
+use crate::{copy, errors, lifecycle, local, map, node, query, remote, sequence};
+
+/// Exports a function under its name and the two that macros of other headers make of it.
+macro_rules! three_names {
+    ($name:ident, $arguments:tt $(-> $gives:ty)?, $body:block) => {
+        crate::exports::one_name!(stringify!($name), $arguments $(-> $gives)?, $body);
+        crate::exports::one_name!(concat!("_SISCI_PUBLIC_FUNC_ST_", stringify!($name)), $arguments $(-> $gives)?, $body);
+        crate::exports::one_name!(concat!("_SISCI_PUBLIC_FUNC_MT_", stringify!($name)), $arguments $(-> $gives)?, $body);
+    };
+}
+
+macro_rules! one_name {
+    ($export:expr, ($($argument:ident: $type:ty),* $(,)?) $(-> $gives:ty)?, $body:block) => {
+        const _: () = {
+            #[unsafe(export_name = $export)]
+            extern "C" fn exported($($argument: $type),*) $(-> $gives)? $body
+        };
+    };
+}
+
+pub(crate) use {one_name, three_names};
 
 /// Exports functions: the name for C and the parameters, and the function of this crate that does it.
 macro_rules! exports {
     ($($name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $gives:ty)? = $does:path;)*) => {
-        $(exports!(@each $name, $name, ($($argument: $type),*) $(-> $gives)?, $does);
-        exports!(@each $name, concat!("_SISCI_PUBLIC_FUNC_ST_", stringify!($name)), ($($argument: $type),*) $(-> $gives)?, $does);
-        exports!(@each $name, concat!("_SISCI_PUBLIC_FUNC_MT_", stringify!($name)), ($($argument: $type),*) $(-> $gives)?, $does);)*
-    };
-    (@each $name:ident, $same:ident, $arguments:tt $(-> $gives:ty)?, $does:path) => {
-        exports!(@each $name, stringify!($same), $arguments $(-> $gives)?, $does);
-    };
-    (@each $name:ident, $export:expr, ($($argument:ident: $type:ty),*) $(-> $gives:ty)?, $does:path) => {
-        const _: () = {
-            #[unsafe(export_name = $export)]
-            extern "C" fn exported($($argument: $type),*) $(-> $gives)? {
-                $does($($argument),*)
-            }
-        };
+        $(three_names!($name, ($($argument: $type),*) $(-> $gives)?, { $does($($argument),*) });)*
     };
 }
 
@@ -109,4 +118,68 @@ exports! {
     SCIGetMapPointer(map: Handle<Map>) -> *mut c_void = map::pointer;
 
     SCIGetLocalNodeId(adapter: u32, node: Out<'_, u32>, flags: u32, error: Error<'_>) = node::local_node_id;
+    SCIProbeNode(sd: Handle<Descriptor>, adapter: u32, node: u32, flags: u32, error: Error<'_>) -> i32 = node::probe;
+    SCIGetNodeIdByAdapterName(
+        name: Text<'_>,
+        nodes: Out<'_, NodeIds>,
+        kind: Out<'_, u32>,
+        flags: u32,
+        error: Error<'_>,
+    ) = node::by_name;
+    SCIGetNodeInfoByAdapterName(
+        name: Text<'_>,
+        adapters: Out<'_, NodeIds>,
+        nodes: Out<'_, NodeIds>,
+        kind: Out<'_, u32>,
+        flags: u32,
+        error: Error<'_>,
+    ) = node::info_by_name;
+    SCIGetAdapterTypeString(kind: u32) -> *const c_char = node::kind_text;
+    SCIGetAdapterFamilyString(kind: u32) -> *const c_char = node::family_text;
+    SCIQuery(command: u32, data: *mut c_void, flags: u32, error: Error<'_>) = query::query;
+
+    SCICreateMapSequence(map: Handle<Map>, sequence: Out<'_, Handle<Sequence>>, flags: u32, error: Error<'_>) = sequence::create;
+    SCIRemoveSequence(sequence: Handle<Sequence>, flags: u32, error: Error<'_>) = sequence::remove_sequence;
+    SCIStartSequence(sequence: Handle<Sequence>, flags: u32, error: Error<'_>) -> u32 = sequence::start;
+    SCICheckSequence(sequence: Handle<Sequence>, flags: u32, error: Error<'_>) -> u32 = sequence::check;
+    SCIStoreBarrier(sequence: Handle<Sequence>, flags: u32) = sequence::store_barrier;
+    SCIFlush(sequence: Handle<Sequence>, flags: u32) = sequence::flush;
+    SCIFlushReadBuffers(sequence: Handle<Sequence>) = sequence::flush_read_buffers;
+    SCICacheSync(map: Handle<Map>, address: *mut c_void, bytes: usize, flags: u32, error: Error<'_>) = sequence::cache_sync;
+
+    SCIMemCpy(
+        sequence: Handle<Sequence>,
+        memory: *mut c_void,
+        map: Handle<Map>,
+        offset: usize,
+        bytes: usize,
+        flags: u32,
+        error: Error<'_>,
+    ) = copy::mem_cpy;
+    SCIMemCpy_dual(
+        sequence: Handle<Sequence>,
+        memory: *mut c_void,
+        map: Handle<Map>,
+        offset: usize,
+        other_sequence: Handle<Sequence>,
+        other_map: Handle<Map>,
+        other_offset: usize,
+        bytes: usize,
+        flags: u32,
+        error: Error<'_>,
+    ) = copy::mem_cpy_dual;
+    SCIMemWrite(memory: *mut c_void, address: *mut c_void, bytes: usize, flags: u32, error: Error<'_>) = copy::mem_write;
+    SCIMemCopy(memory: *mut c_void, map: Handle<Map>, offset: u32, bytes: u32, flags: u32, error: Error<'_>) = copy::mem_copy;
+    SCITransferBlock(
+        source: Handle<Map>,
+        source_offset: u32,
+        destination: Handle<Map>,
+        destination_offset: u32,
+        bytes: u32,
+        flags: u32,
+        error: Error<'_>,
+    ) = copy::transfer_block;
+    GetSciMemCopyFunction() -> u32 = copy::copy_function;
+    SetSciMemCopyFunction(function: u32) = copy::set_copy_function;
+    SCIGetMapPhysAddr(map: Handle<Map>) -> u64 = map::physical_address;
 }

@@ -11,8 +11,9 @@
 //! - what something else was made of is not removed before that: `SCI_ERR_BUSY` (`uses.rs`).
 #![expect(unsafe_code, reason = "the C interface")]
 
-mod config;
+mod absent;
 mod constants;
+mod copy;
 mod edge;
 mod errors;
 mod exports;
@@ -22,6 +23,8 @@ mod lifecycle;
 mod local;
 mod map;
 mod node;
+mod query;
 mod remote;
+mod sequence;
 mod session;
 mod uses;

@@ -1,10 +1,13 @@
 //! Maps of segments.
 
 use core::ffi::c_void;
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use beeline_fabric::Part;
-use beeline_fabric_process::NotMapped;
+use beeline_fabric_process::{self as process, MapOptions, NotMapped};
 use beeline_ffi::{Failure, Handle, Kind, Out, Outcome};
+use beeline_mmio::{Access, PerProcess, SegmentError};
 
 use crate::constants::{
     SCI_FLAG_BROADCAST, SCI_FLAG_CONDITIONAL_INTERRUPT_MAP, SCI_FLAG_DMOVE_MAP, SCI_FLAG_FIXED_MAP_ADDR,
@@ -18,14 +21,16 @@ use crate::flags::Flags;
 use crate::handles::{Object, Table};
 use crate::local::{LOCALS, Local};
 use crate::remote::{REMOTES, Remote};
-use crate::session::{Belongs, Session};
+use crate::session::{self, Belongs, Session};
 use crate::uses::Uses;
 
 /// `sci_map_t`.
 pub(crate) struct Map {
     belongs: Belongs,
     pub(crate) uses: Uses,
-    mapped: beeline_fabric_process::Map,
+    /// Of a connection; a segment of this process is there as long as it is mapped.
+    watch: Option<process::Sequence>,
+    mapped: process::Map,
 }
 
 impl Kind for Map {
@@ -39,14 +44,16 @@ impl Object for Map {
     }
 }
 
-static MAPS: Table<Map> = Table::new();
+pub(crate) static MAPS: Table<Map> = Table::new();
 
-/// Memory that processes of one host share is cached, and nothing else can be had of it.
+/// Maps by their first addresses, for who has an address and no handle. A child of fork has none.
+static ADDRESSES: PerProcess<RwLock<BTreeMap<usize, Handle<Map>>>> = PerProcess::new();
+
+/// Memory that processes of one host share is cached, and nothing else can be had of it. Maps of segments of this process take the same
+/// flags.
 const MAP: Flags = Flags {
-    done: SCI_FLAG_WRITE_BACK_CACHE_MAP,
-    not_done: SCI_FLAG_FIXED_MAP_ADDR
-        | SCI_FLAG_READONLY_MAP
-        | SCI_FLAG_LOCK_OPERATION
+    done: SCI_FLAG_FIXED_MAP_ADDR | SCI_FLAG_READONLY_MAP | SCI_FLAG_WRITE_BACK_CACHE_MAP,
+    not_done: SCI_FLAG_LOCK_OPERATION
         | SCI_FLAG_CONDITIONAL_INTERRUPT_MAP
         | SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP
         | SCI_FLAG_IO_MAP_IOSPACE
@@ -58,28 +65,111 @@ const MAP: Flags = Flags {
         | SCI_FLAG_READ_PREFETCH_NO_HOLD_MAP,
 };
 
-#[cold]
-fn not_mapped(error: &NotMapped) -> Failure {
-    match error {
-        NotMapped::Refused(refusal) => refused(*refusal),
-        NotMapped::Memory(_) => failure(errors::NOSPC, error.to_string()),
+impl Map {
+    pub(crate) fn watch(&self) -> Option<&process::Sequence> {
+        self.watch.as_ref()
+    }
+
+    pub(crate) fn is_for_reading(&self) -> bool {
+        self.mapped.access() == Access::ReadOnly
+    }
+
+    /// Where a part of the map begins.
+    ///
+    /// # Errors
+    /// It reaches beyond the map.
+    #[inline(always)]
+    pub(crate) fn part(&self, offset: usize, bytes: usize) -> Outcome<*mut u8> {
+        let whole = self.mapped.bytes();
+        if offset > whole || bytes > whole - offset {
+            return Err(outside(offset, bytes, whole));
+        }
+        Ok(self.mapped.as_ptr().as_ptr().wrapping_add(offset))
+    }
+
+    /// Where the part begins that is at an address.
+    ///
+    /// # Errors
+    /// As for [`Map::part`].
+    #[inline(always)]
+    pub(crate) fn part_at(&self, address: *mut u8, bytes: usize) -> Outcome<*mut u8> {
+        self.part(address.addr().wrapping_sub(self.mapped.as_ptr().addr().get()), bytes)
+    }
+
+    /// Whether a byte of the map has this address.
+    #[inline(always)]
+    pub(crate) fn has(&self, address: *mut u8) -> bool {
+        address.addr().wrapping_sub(self.mapped.as_ptr().addr().get()) < self.mapped.bytes()
     }
 }
 
-fn make(
-    session: &std::sync::Arc<Session>,
-    map: Out<'_, Handle<Map>>,
-    mapped: Result<beeline_fabric_process::Map, NotMapped>,
-) -> Outcome<*mut c_void> {
-    let mapped = mapped.map_err(|error| not_mapped(&error))?;
-    let start = mapped.as_ptr().as_ptr().cast();
-    let make = |belongs| Map { belongs, uses: Uses::default(), mapped };
-    map.put(MAPS.make(session, make, remove)?, "map")?;
-    Ok(start)
+#[cold]
+fn outside(offset: usize, bytes: usize, whole: usize) -> Failure {
+    let why = format!("{bytes} bytes at {offset:#x} are not all in a map of {whole}");
+    failure(errors::OUT_OF_RANGE, why)
 }
 
-fn part(offset: usize, bytes: usize) -> Part {
-    Part { offset: offset as u64, bytes: bytes as u64 }
+/// The map that an address is in.
+///
+/// # Errors
+/// There is none.
+#[cold]
+pub(crate) fn find(address: *mut u8) -> Outcome<Handle<Map>> {
+    if !session::is_initialized() {
+        return Err(session::not_initialized());
+    }
+    let below = {
+        let addresses = ADDRESSES.get_or_init(RwLock::default).read().unwrap_or_else(PoisonError::into_inner);
+        addresses.range(..=address.addr()).next_back().map(|(_, map)| *map)
+    };
+    match below {
+        Some(map) if MAPS.with(map, |map| Ok(map.has(address)))? => Ok(map),
+        _ => Err(failure(errors::ILLEGAL_ADDRESS, format!("{address:?} is in no map"))),
+    }
+}
+
+#[cold]
+fn not_mapped(error: &NotMapped) -> Failure {
+    let code = match error {
+        NotMapped::Refused(refusal) => return refused(*refusal),
+        NotMapped::Memory(SegmentError::Taken { .. } | SegmentError::Unaligned { .. }) => {
+            errors::ILLEGAL_ADDRESS
+        }
+        NotMapped::Memory(SegmentError::Access { .. }) => errors::ACCESS,
+        NotMapped::Memory(_) => errors::NOSPC,
+    };
+    failure(code, error.to_string())
+}
+
+/// What C asks of a map, checked as far as that goes without the segment.
+fn asked(flags: u32, (offset, bytes, address): (usize, usize, *mut c_void)) -> Outcome<(Part, MapOptions)> {
+    MAP.check(flags)?;
+    if bytes == 0 {
+        return Err(failure(errors::SIZE_ALIGNMENT, "size = 0; a map has at least one byte"));
+    }
+    let is_fixed = flags & SCI_FLAG_FIXED_MAP_ADDR != 0;
+    let access = if flags & SCI_FLAG_READONLY_MAP != 0 { Access::ReadOnly } else { Access::ReadWrite };
+    let options = MapOptions { access, address: is_fixed.then(|| address.addr()) };
+    Ok((Part { offset: offset as u64, bytes: bytes as u64 }, options))
+}
+
+/// Makes the handle of a map, and gives the address of its first byte.
+fn make(
+    session: &Arc<Session>,
+    map: Out<'_, Handle<Map>>,
+    mapped: process::Map,
+    watch: Option<process::Sequence>,
+) -> Outcome<*mut c_void> {
+    let start = mapped.as_ptr();
+    let make = |belongs| Map { belongs, uses: Uses::default(), watch, mapped };
+    let handle = MAPS.make(session, make, remove)?;
+    addresses(|addresses| addresses.insert(start.addr().get(), handle));
+    map.put(handle, "map")?;
+    Ok(start.as_ptr().cast())
+}
+
+fn addresses<R>(change: impl FnOnce(&mut BTreeMap<usize, Handle<Map>>) -> R) -> R {
+    change(&mut ADDRESSES.get_or_init(RwLock::default).write().unwrap_or_else(PoisonError::into_inner))
 }
 
 pub(crate) fn map_local(
@@ -87,18 +177,18 @@ pub(crate) fn map_local(
     map: Out<'_, Handle<Map>>,
     offset: usize,
     bytes: usize,
-    _address: *mut c_void,
+    address: *mut c_void,
     flags: u32,
     error: Error<'_>,
 ) -> *mut c_void {
     edge("SCIMapLocalSegment", error, core::ptr::null_mut(), || {
         map.put(Handle::NULL, "map")?;
         let (session, mapped) = LOCALS.with(segment, |local| {
-            MAP.check(flags)?;
+            let (part, options) = asked(flags, (offset, bytes, address))?;
             let session = local.session();
-            Ok((session.clone(), session.member().map_local(local.segment, part(offset, bytes))))
+            Ok((session.clone(), session.member().map_local_with(local.segment, part, options)))
         })?;
-        make(&session, map, mapped)
+        make(&session, map, mapped.map_err(|error| not_mapped(&error))?, None)
     })
 }
 
@@ -107,18 +197,21 @@ pub(crate) fn map_remote(
     map: Out<'_, Handle<Map>>,
     offset: usize,
     bytes: usize,
-    _address: *mut c_void,
+    address: *mut c_void,
     flags: u32,
     error: Error<'_>,
 ) -> *mut c_void {
     edge("SCIMapRemoteSegment", error, core::ptr::null_mut(), || {
         map.put(Handle::NULL, "map")?;
-        let (session, mapped) = REMOTES.with(segment, |remote| {
-            MAP.check(flags)?;
+        let (session, mapped, watch) = REMOTES.with(segment, |remote| {
+            let (part, options) = asked(flags, (offset, bytes, address))?;
             let session = remote.session();
-            Ok((session.clone(), session.member().map_remote(remote.segment, part(offset, bytes))))
+            let mapped = session.member().map_remote_with(remote.segment, part, options);
+            let watch = session.member().sequence(remote.segment);
+            Ok((session.clone(), mapped, watch))
         })?;
-        make(&session, map, mapped)
+        let mapped = mapped.map_err(|error| not_mapped(&error))?;
+        make(&session, map, mapped, Some(watch.map_err(refused)?))
     })
 }
 
@@ -129,8 +222,13 @@ pub(crate) fn unmap(map: Handle<Map>, flags: u32, error: Error<'_>) {
     });
 }
 
-pub(crate) fn remove(map: Handle<Map>) -> Outcome<()> {
-    MAPS.with(map, |map| map.uses.end())?;
+fn remove(map: Handle<Map>) -> Outcome<()> {
+    let start = MAPS.with(map, |map| {
+        map.uses.end()?;
+        Ok(map.mapped.as_ptr().addr().get())
+    })?;
+    // While it is mapped, so that nothing else can be there.
+    addresses(|addresses| addresses.remove(&start));
     MAPS.remove(map).map(drop)
 }
 
@@ -138,4 +236,9 @@ pub(crate) fn pointer(map: Handle<Map>) -> *mut c_void {
     edge_without_code("SCIGetMapPointer", core::ptr::null_mut(), || {
         MAPS.with(map, |map| Ok(map.mapped.as_ptr().as_ptr().cast()))
     })
+}
+
+/// Memory of a host has no address on a bus that a program could use.
+pub(crate) fn physical_address(map: Handle<Map>) -> u64 {
+    edge_without_code("SCIGetMapPhysAddr", 0, || MAPS.with(map, |_| Ok(0)))
 }

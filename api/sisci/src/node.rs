@@ -1,13 +1,27 @@
-//! Numbers of nodes and times, as C gives them.
+//! Nodes and adapters, as C gives their numbers.
+
+use core::ffi::{CStr, c_char};
 
 use beeline_fabric::{AdapterNumber, NodeId};
-use beeline_ffi::{Out, Outcome};
+use beeline_fabric_process::NamedNode;
+use beeline_ffi::{Handle, Out, Outcome, Text};
 
 use crate::constants::SCI_INFINITE_TIMEOUT;
-use crate::edge::{Error, edge, failure, refused};
+use crate::edge::{Error, edge, edge_without_code, failure, refused};
 use crate::errors;
 use crate::flags::Flags;
+use crate::handles::Object;
+use crate::lifecycle::{DESCRIPTORS, Descriptor};
 use crate::session;
+
+/// `DIS_MAX_NSCIS`
+const ADAPTERS: usize = 16;
+
+/// `dis_nodeId_list_t`
+pub(crate) type NodeIds = [u32; ADAPTERS];
+
+/// The kind of every adapter here: memory of a host.
+pub(crate) const SHARED_MEMORY: u32 = 1;
 
 /// A time of C in milliseconds; `None` is for ever.
 pub(crate) fn timeout_nanos(milliseconds: u32) -> Option<u64> {
@@ -23,16 +37,97 @@ pub(crate) fn node_id(number: u32) -> Outcome<NodeId> {
 
 pub(crate) fn local_node_id(adapter: u32, node: Out<'_, u32>, flags: u32, error: Error<'_>) {
     edge("SCIGetLocalNodeId", error, (), || {
+        let config = session::config()?;
         node.check("nodeId")?;
         Flags::NONE.check(flags)?;
-        let config = session::config()?;
         let number = AdapterNumber::new(adapter).map_err(refused)?;
-        if !config.adapters.contains(&number) {
+        if !config.fabric.adapters.contains(&number) {
             return Err(failure(
                 errors::NO_SUCH_ADAPTERNO,
                 format!("adapterNo = {adapter}; this node has none"),
             ));
         }
-        node.put(config.node.0.into(), "nodeId")
+        node.put(config.fabric.node.0.into(), "nodeId")
     });
+}
+
+pub(crate) fn probe(
+    descriptor: Handle<Descriptor>,
+    adapter: u32,
+    node: u32,
+    flags: u32,
+    error: Error<'_>,
+) -> i32 {
+    edge("SCIProbeNode", error, 0, || {
+        let session = DESCRIPTORS.with(descriptor, |descriptor| Ok(descriptor.session().clone()))?;
+        Flags::NONE.check(flags)?;
+        let adapter = AdapterNumber::new(adapter).map_err(refused)?;
+        session.member().probe(node_id(node)?, adapter).map_err(refused)?;
+        Ok(1)
+    })
+}
+
+/// The node of a name in the configuration.
+fn named(name: Text<'_>, flags: u32) -> Outcome<NamedNode> {
+    let config = session::config()?;
+    Flags::NONE.check(flags)?;
+    let name = name.read("adaptername")?;
+    config.named.into_iter().find(|node| node.name.as_deref() == Some(name)).ok_or_else(|| {
+        failure(errors::NO_SUCH_NODEID, format!("no node is named {name:?} in the configuration"))
+    })
+}
+
+/// A number for each adapter of a node, and 0 behind the last.
+fn each_adapter(node: &NamedNode, number: impl Fn(AdapterNumber) -> u32) -> NodeIds {
+    let mut numbers = [0; ADAPTERS];
+    for (place, adapter) in numbers.iter_mut().zip(&node.adapters) {
+        *place = number(*adapter);
+    }
+    numbers
+}
+
+pub(crate) fn by_name(
+    name: Text<'_>,
+    nodes: Out<'_, NodeIds>,
+    kind: Out<'_, u32>,
+    flags: u32,
+    error: Error<'_>,
+) {
+    edge("SCIGetNodeIdByAdapterName", error, (), || {
+        let node = named(name, flags)?;
+        nodes.put(each_adapter(&node, |_| node.node.0.into()), "nodeId")?;
+        kind.put_if_wanted(SHARED_MEMORY);
+        Ok(())
+    });
+}
+
+pub(crate) fn info_by_name(
+    name: Text<'_>,
+    adapters: Out<'_, NodeIds>,
+    nodes: Out<'_, NodeIds>,
+    kind: Out<'_, u32>,
+    flags: u32,
+    error: Error<'_>,
+) {
+    edge("SCIGetNodeInfoByAdapterName", error, (), || {
+        let node = named(name, flags)?;
+        nodes.put(each_adapter(&node, |_| node.node.0.into()), "nodeId")?;
+        adapters.put_if_wanted(each_adapter(&node, |adapter| adapter.number()));
+        kind.put_if_wanted(SHARED_MEMORY);
+        Ok(())
+    });
+}
+
+fn name_of(kind: u32, name: &'static CStr) -> *const c_char {
+    let unknown = c"unknown";
+    let named = if kind == SHARED_MEMORY { name } else { unknown };
+    edge_without_code("SCIGetAdapterTypeString", unknown.as_ptr(), || Ok(named.as_ptr()))
+}
+
+pub(crate) fn kind_text(kind: u32) -> *const c_char {
+    name_of(kind, c"shared memory of one host")
+}
+
+pub(crate) fn family_text(kind: u32) -> *const c_char {
+    name_of(kind, c"beeline")
 }

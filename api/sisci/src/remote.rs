@@ -157,7 +157,7 @@ impl Remote {
                 self.bytes.store(bytes as usize, Ordering::Relaxed);
                 (SCI_CB_CONNECT, errors::OK)
             }
-            RemoteEvent::NotMade(refusal) => (SCI_CB_CONNECT, refusal as u32),
+            RemoteEvent::NotMade(refusal) => (SCI_CB_LOST, refusal as u32),
             RemoteEvent::NotOperational => (SCI_CB_NOT_OPERATIONAL, errors::OK),
             RemoteEvent::Operational => (SCI_CB_OPERATIONAL, errors::OK),
             RemoteEvent::Lost => (SCI_CB_LOST, errors::OK),

@@ -6,11 +6,10 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use beeline_fabric::{Call, Value};
-use beeline_fabric_process::{FabricConfig, FabricMember};
+use beeline_fabric_process::{Configuration, FabricMember};
 use beeline_ffi::{Failure, Outcome};
 use beeline_mmio::{PerProcess, ThisProcess};
 
-use crate::config;
 use crate::edge::{failure, refused};
 use crate::errors;
 
@@ -25,7 +24,7 @@ const REST: Duration = Duration::from_millis(1);
 struct Library {
     /// Calls of `SCIInitialize` without one of `SCITerminate`.
     initialized: u32,
-    config: Option<FabricConfig>,
+    config: Option<Configuration>,
     session: Option<Arc<Session>>,
 }
 
@@ -55,7 +54,8 @@ pub(crate) struct Belongs {
 pub(crate) fn initialize() -> Outcome<()> {
     let mut library = library();
     if library.initialized == 0 {
-        library.config = Some(config::read()?);
+        let read = Configuration::read();
+        library.config = Some(read.map_err(|error| failure(errors::SYSTEM, error.to_string()))?);
     }
     library.initialized = library.initialized.saturating_add(1);
     Ok(())
@@ -80,7 +80,7 @@ pub(crate) fn is_initialized() -> bool {
 }
 
 /// The fabric that this process is configured for.
-pub(crate) fn config() -> Outcome<FabricConfig> {
+pub(crate) fn config() -> Outcome<Configuration> {
     library().config.clone().ok_or_else(not_initialized)
 }
 
@@ -91,13 +91,18 @@ pub(crate) fn open() -> Outcome<Arc<Session>> {
     if let Some(session) = &library.session {
         return Ok(Arc::clone(session));
     }
-    let member = FabricMember::open(config).map_err(|error| {
+    let member = FabricMember::open(config.fabric).map_err(|error| {
         failure(errors::SYSTEM, format!("this process does not join the fabric: {error}"))
     })?;
     let objects = Mutex::new(Objects { live: Some(BTreeMap::new()), next: 0 });
     let session = Arc::new(Session { process: ThisProcess::get(), member, objects });
     library.session = Some(Arc::clone(&session));
     Ok(session)
+}
+
+/// The session, if the process has joined the fabric.
+pub(crate) fn current() -> Option<Arc<Session>> {
+    library().session.clone()
 }
 
 fn library() -> MutexGuard<'static, Library> {

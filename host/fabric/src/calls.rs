@@ -3,6 +3,7 @@
 mod connect;
 mod interrupt;
 mod local;
+mod probe;
 mod remote;
 
 use alloc::vec::Vec;

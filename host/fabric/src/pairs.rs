@@ -60,7 +60,7 @@ impl<A: Adapter> Pairs<A> {
 
     /// The words of a pair that is made and whose member has not left.
     pub(crate) fn ports(&self, pair: PairId) -> Option<&Ports<A>> {
-        self.providers.get(&pair)?.ports.as_ref().filter(|ports| read_life(&ports.board).is_open)
+        self.providers.get(&pair)?.ports.as_ref().filter(|ports| ports.is_open())
     }
 
     /// The board of a pair that is made.
@@ -108,6 +108,11 @@ impl<A: Adapter> Ports<A> {
     /// The words of a pair; `None` if they are no board of that node.
     pub(crate) fn new(board: A::View, claims: A::Claims, node: NodeId) -> Option<Self> {
         is_of(&board, node).then(|| Ports { board, claims, held: BTreeMap::new(), counted: BTreeMap::new() })
+    }
+
+    /// Whether the other member has not left.
+    pub(crate) fn is_open(&self) -> bool {
+        read_life(&self.board).is_open
     }
 
     pub(crate) fn link(&self, adapter: AdapterNumber) -> LinkWord {

@@ -65,6 +65,28 @@ pub(crate) unsafe fn copy_over(to: *mut u8, from: *const u8, length: usize) {
     }
 }
 
+/// Copies memory of the program to mapped memory, as [`MappedSegment::copy_in`](crate::MappedSegment::copy_in) does: for a program
+/// that has pointers of both, and whose own memory may be mapped elsewhere, too. Where the two overlap it is not defined what is
+/// copied.
+///
+/// # Safety
+/// `from` is `bytes` that can be loaded, `to` as many that can be stored to, both during the call; no reference (`&mut`) is to either.
+#[inline]
+pub unsafe fn copy_in_raw(to: *mut u8, from: *const u8, bytes: usize) {
+    // SAFETY: the caller's promise. `In` only loads from its own side, by asm or raw pointers.
+    unsafe { copy::<In>(to, from.cast_mut(), bytes) }
+}
+
+/// Copies mapped memory to memory of the program, as [`copy_in_raw`] does in the other direction.
+///
+/// # Safety
+/// As for [`copy_in_raw`].
+#[inline]
+pub unsafe fn copy_out_raw(from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise. `Out` only loads from the mapped side.
+    unsafe { copy::<Out>(from.cast_mut(), to, bytes) }
+}
+
 /// # Safety
 /// `length` bytes at `mapped` and `own`, as [`Pieces`] asks for.
 #[inline]

@@ -57,6 +57,7 @@ mod xsk;
 
 pub use arena::{ARENA_PAGE_BYTES, Arena, ArenaError, Part};
 pub use bar::{BarKind, PciBar};
+pub use copy::{copy_in_raw, copy_out_raw};
 pub use dma::DmaRegion;
 pub use error::MapError;
 pub use flag::{Flag, MAX_FLAGS, WaitOutcome};
@@ -84,6 +85,11 @@ pub use store::StoreWindow;
 pub use word::{Word, Words};
 #[cfg(target_os = "linux")]
 pub use xsk::{XskError, XskRing, XskRings, XskSizes, XskStep};
+
+/// Returns the bytes of an ordinary page: what mappings and their offsets in a memory are multiples of.
+pub fn page_bytes() -> usize {
+    rustix::param::page_size()
+}
 
 /// Bytes of a line: what a write-combining buffer holds and a 64-byte store writes.
 pub const LINE_BYTES: usize = 64;

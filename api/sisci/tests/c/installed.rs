@@ -67,7 +67,8 @@ impl Installed {
         command.args([
             format!("-L{prefix}/lib64"),
             "-lsisci".to_owned(),
-            format!("-Wl,-rpath,{prefix}/lib64"),
+            // Before what the environment names: cargo puts its target folder there, where an older library may lie.
+            format!("-Wl,-rpath,{prefix}/lib64,--disable-new-dtags"),
         ]);
         succeed(&mut command);
         program

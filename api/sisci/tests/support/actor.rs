@@ -6,30 +6,26 @@
 use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::io::{BufRead, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use super::sci::{self, Pointer};
 
-/// Flags that scripts name.
-const FLAGS: &[(&str, u32)] = &[
-    ("USE_CALLBACK", 0x1),
-    ("EMPTY", 0x2),
-    ("PRIVATE", 0x4),
-    ("AUTO_ID", 0x2000_0000),
-    ("FORCE_REMOVE", 0x20),
-    ("FORCE_DISCONNECT", 0x1),
-    ("ASYNCHRONOUS_CONNECT", 0x2),
-    ("READONLY_MAP", 0x2),
-    ("FIXED_MAP_ADDR", 0x1),
-];
+/// The values of flags, by their names without `SCI_FLAG_`.
+fn flag(name: &str) -> u32 {
+    static FACTS: LazyLock<toml::Table> = LazyLock::new(|| include_str!("../../facts.toml").parse().unwrap());
+    match FACTS["flags"].get(format!("SCI_FLAG_{name}")) {
+        Some(fact) => fact["value"].as_integer().unwrap() as u32,
+        None => number(name),
+    }
+}
 
 /// Addresses of handles and maps by name; addresses are kept as numbers, so that threads can have them.
 #[derive(Clone, Default)]
-struct Names(Arc<Mutex<BTreeMap<String, usize>>>);
+pub struct Names(Arc<Mutex<BTreeMap<String, usize>>>);
 
 impl Names {
-    fn get(&self, name: &str) -> Pointer {
+    pub fn get(&self, name: &str) -> Pointer {
         let names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         names.get(name).copied().map_or(core::ptr::null_mut(), core::ptr::with_exposed_provenance_mut)
     }
@@ -91,21 +87,19 @@ fn say(what: &str) {
     std::io::stdout().flush().unwrap();
 }
 
-fn number(word: &str) -> u32 {
+pub fn number(word: &str) -> u32 {
     match word.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16).unwrap(),
         None => word.parse().unwrap(),
     }
 }
 
-fn flags(words: &[&str]) -> u32 {
+pub fn flags(words: &[&str]) -> u32 {
     let Some(word) = words.first() else { return 0 };
-    let flag =
-        |name| FLAGS.iter().find(|(known, _)| *known == name).map_or_else(|| number(name), |(_, flag)| *flag);
     word.split('|').map(flag).fold(0, core::ops::BitOr::bitor)
 }
 
-fn code(error: u32) -> String {
+pub fn code(error: u32) -> String {
     // SAFETY: the library gives strings that end and are never freed.
     let text = unsafe { CStr::from_ptr(sci::SCIGetErrorString(error)) }.to_str().unwrap();
     let name = text.split(':').next().unwrap_or(text);
@@ -155,12 +149,24 @@ fn make(names: &Names, line: &str) -> String {
             names.set(words[2], at(1));
             0
         }
+        "address" => {
+            names.set(words[2], sci::SCIGetMapPointer(at(1)));
+            0
+        }
+        "shift" => {
+            names.set(words[3], at(1).wrapping_byte_add(n(2) as usize));
+            0
+        }
+        "same" => return if at(1) == at(2) { "OK" } else { "they differ" }.to_owned(),
         "wild" => {
             names.set(words[1], core::ptr::without_provenance_mut(n(2) as usize));
             0
         }
-        "store" | "load" => return access(names, &words),
-        other => panic!("no call `{other}`"),
+        "sequence" => {
+            names.put(words[2], |place| sci::SCICreateMapSequence(at(1), place, flags(&words[3..]))).1
+        }
+        "unsequence" => sci::SCIRemoveSequence(at(1), flags(&words[2..])).1,
+        _ => return super::data::make(names, &words),
     };
     code(error)
 }
@@ -208,31 +214,15 @@ fn ask(names: &Names, words: &[&str]) -> String {
 
 fn map(names: &Names, words: &[&str]) -> String {
     let (offset, bytes) = (number(words[3]) as usize, number(words[4]) as usize);
-    let (segment, flags, none) = (names.get(words[1]), flags(&words[5..]), core::ptr::null_mut());
+    let (segment, flags) = (names.get(words[1]), flags(&words[5..]));
+    let address = words.get(6).map_or(core::ptr::null_mut(), |name| names.get(name));
     let (start, error) = names.put(words[2], |place| match words[0] {
-        "map" => sci::SCIMapLocalSegment(segment, place, offset, bytes, none, flags),
-        _ => sci::SCIMapRemoteSegment(segment, place, offset, bytes, none, flags),
+        "map" => sci::SCIMapLocalSegment(segment, place, offset, bytes, address, flags),
+        _ => sci::SCIMapRemoteSegment(segment, place, offset, bytes, address, flags),
     });
     assert_eq!(start.is_null(), error != 0, "a map has an address, and nothing else has one");
     if error == 0 {
         assert_eq!(sci::SCIGetMapPointer(names.get(words[2])), start);
     }
     code(error)
-}
-
-/// Stores bytes into a map, or loads as many: `store MAP OFFSET TEXT`, `load MAP OFFSET BYTES`.
-fn access(names: &Names, words: &[&str]) -> String {
-    let start = sci::SCIGetMapPointer(names.get(words[1])).cast::<u8>();
-    let offset = number(words[2]) as usize;
-    if words[0] == "store" {
-        for (at, byte) in words[3].bytes().enumerate() {
-            // SAFETY: a map of the library, inside which the test stores.
-            unsafe { start.wrapping_add(offset + at).write_volatile(byte) };
-        }
-        return "OK".to_owned();
-    }
-    // SAFETY: a map of the library, inside which the test loads.
-    let bytes =
-        (0..number(words[3]) as usize).map(|at| unsafe { start.wrapping_add(offset + at).read_volatile() });
-    String::from_utf8_lossy(&bytes.collect::<Vec<_>>()).into_owned()
 }

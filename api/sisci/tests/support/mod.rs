@@ -7,6 +7,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 mod actor;
+mod data;
 mod sci;
 
 use std::io::{BufRead, BufReader, Write};

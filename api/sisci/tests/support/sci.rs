@@ -41,6 +41,21 @@ functions! {
     SCIMapLocalSegment(segment: Pointer, map: *mut Pointer, offset: usize, size: usize, address: Pointer, flags: u32) -> Pointer;
     SCIMapRemoteSegment(segment: Pointer, map: *mut Pointer, offset: usize, size: usize, address: Pointer, flags: u32) -> Pointer;
     SCIUnmapSegment(map: Pointer, flags: u32);
+    SCICreateMapSequence(map: Pointer, sequence: *mut Pointer, flags: u32);
+    SCIRemoveSequence(sequence: Pointer, flags: u32);
+    SCIStartSequence(sequence: Pointer, flags: u32) -> u32;
+    SCICheckSequence(sequence: Pointer, flags: u32) -> u32;
+    SCICacheSync(map: Pointer, address: Pointer, bytes: usize, flags: u32);
+    SCIMemCpy(sequence: Pointer, memory: Pointer, map: Pointer, offset: usize, bytes: usize, flags: u32);
+    SCIMemCpy_dual(sequence: Pointer, memory: Pointer, map: Pointer, offset: usize, other: Pointer, other_map: Pointer, other_offset: usize, bytes: usize, flags: u32);
+    SCIMemWrite(memory: Pointer, address: Pointer, bytes: usize, flags: u32);
+    SCIMemCopy(memory: Pointer, map: Pointer, offset: u32, bytes: u32, flags: u32);
+    SCITransferBlock(source: Pointer, source_offset: u32, map: Pointer, offset: u32, bytes: u32, flags: u32);
+    SCIShareSegment(segment: Pointer, flags: u32);
+    SCIProbeNode(sd: Pointer, adapter: u32, node: u32, flags: u32) -> i32;
+    SCIQuery(command: u32, data: Pointer, flags: u32);
+    SCIGetNodeIdByAdapterName(name: *const c_char, nodes: *mut [u32; 16], kind: *mut u32, flags: u32);
+    SCIGetNodeInfoByAdapterName(name: *const c_char, adapters: *mut [u32; 16], nodes: *mut [u32; 16], kind: *mut u32, flags: u32);
     SCIGetLocalNodeId(adapter: u32, node: *mut u32, flags: u32);
 }
 
@@ -66,5 +81,7 @@ getters! {
     SCIGetRemoteSegmentId(segment: Pointer) -> u32;
     SCIGetRemoteSegmentNodeId(segment: Pointer) -> u32;
     SCIGetRemoteSegmentSize(segment: Pointer) -> usize;
+    SCIStoreBarrier(sequence: Pointer, flags: u32);
+    SCIFlush(sequence: Pointer, flags: u32);
     SCIGetMapPointer(map: Pointer) -> Pointer;
 }

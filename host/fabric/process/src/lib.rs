@@ -9,6 +9,7 @@
 //! handles and codes of SISCI (`api/sisci`), interrupts, memory of other users.
 #![forbid(unsafe_code)]
 
+mod config;
 mod dma;
 mod error;
 mod map;
@@ -24,9 +25,10 @@ mod state;
 mod survey;
 mod words;
 
+pub use config::{ConfigError, Configuration, FILE_VARIABLE, NODE_VARIABLE, NamedNode};
 pub use dma::{DmaDirection, DmaQueue, DmaTransfer};
 pub use error::{NotMapped, OpenError};
-pub use map::Map;
+pub use map::{Map, MapOptions};
 pub use member::{FabricConfig, FabricMember};
 pub use questions::AnswerError;
 pub use sequence::Sequence;

@@ -4,15 +4,22 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use beeline_fabric::{Call, Part, Refusal};
-use beeline_mmio::{CopyError, MappedSegment, Pages, SegmentOptions};
+use beeline_mmio::{Access, CopyError, MappedSegment, Pages, SegmentOptions, page_bytes};
 
 use crate::error::NotMapped;
 use crate::shared::{Of, Place, Shared};
 
-/// Maps begin at multiples of this, the largest page that kernels have for such memory; segments do, too.
-const ALIGN: u64 = 64 << 10;
 /// Pages of what is not larger are brought in when it is mapped, the others when they are touched.
 const PRESENT_BYTES: u64 = 64 << 10;
+
+/// How a part of a segment is mapped. The default is for loads and stores, at any address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MapOptions {
+    /// For loads alone, or stores too.
+    pub access: Access,
+    /// Where its first byte is to be: as far behind a page as the part is in its segment, and never in the place of another mapping.
+    pub address: Option<usize>,
+}
 
 /// A part of a segment that is mapped into this process, until it is dropped. Memory of a segment whose member has gone stays as long as
 /// it is mapped.
@@ -27,13 +34,25 @@ pub struct Map {
 }
 
 impl Map {
-    pub(crate) fn new(shared: &Arc<Shared>, of: Of, part: Part) -> Result<Self, NotMapped> {
+    pub(crate) fn new(
+        shared: &Arc<Shared>,
+        of: Of,
+        part: Part,
+        options: MapOptions,
+    ) -> Result<Self, NotMapped> {
         let place = shared.call_to_map(of, part)?;
         // From here on the segment counts a map, which is dropped with this.
         let mut map = Map { segment: None, start: 0, of, shared: Arc::clone(shared) };
-        let (segment, start) = place.ok_or(NotMapped::Refused(Refusal::IllegalOperation)).and_then(map_in)?;
+        let (segment, start) = place
+            .ok_or(NotMapped::Refused(Refusal::IllegalOperation))
+            .and_then(|place| map_in(place, options))?;
         (map.segment, map.start) = (Some(segment), start);
         Ok(map)
+    }
+
+    /// Returns what the part may be used for.
+    pub fn access(&self) -> Access {
+        self.mapped().access()
     }
 
     /// Returns the bytes of the part.
@@ -100,16 +119,19 @@ impl Drop for Map {
 
 /// Maps a part of a segment, and says where in the mapping it begins. What a peer says of its bank is checked against the memory that it has
 /// passed.
-fn map_in(place: Place) -> Result<(MappedSegment, usize), NotMapped> {
+fn map_in(place: Place, options: MapOptions) -> Result<(MappedSegment, usize), NotMapped> {
     let Place { memory, offset, part } = place;
     let first = offset.checked_add(part.offset).ok_or(Refusal::OutOfRange)?;
-    let start = first % ALIGN;
+    let start = first % page_bytes() as u64;
     let bytes = usize::try_from(part.bytes).ok().and_then(|bytes| bytes.checked_add(start as usize));
     let pages = if part.bytes <= PRESENT_BYTES { Pages::Present } else { Pages::Lazy };
     let options = SegmentOptions {
         offset_bytes: first - start,
         bytes: Some(bytes.ok_or(Refusal::Nospc)?),
         pages,
+        access: options.access,
+        // One that is below `start` is no multiple of a page, which is said.
+        address: options.address.map(|address| address.wrapping_sub(start as usize)),
         ..SegmentOptions::default()
     };
     Ok((MappedSegment::memory(memory.fd(), &options)?, start as usize))

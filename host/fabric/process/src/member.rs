@@ -13,7 +13,7 @@ use beeline_mmio::{MapError, MemoryOptions, Region, SharedMemory, ThisProcess};
 
 use crate::dma::{DmaQueue, Engine};
 use crate::error::{NotMapped, OpenError};
-use crate::map::Map;
+use crate::map::{Map, MapOptions};
 use crate::names::{Names, offer_name};
 use crate::packets::Hello;
 use crate::sequence::Sequence;
@@ -136,7 +136,20 @@ impl FabricMember {
     /// # Errors
     /// The segment has no such part, or the kernel does not map it.
     pub fn map_local(&self, local: LocalSegment, part: Part) -> Result<Map, NotMapped> {
-        Map::new(&self.shared, Of::Local(local), part)
+        self.map_local_with(local, part, MapOptions::default())
+    }
+
+    /// Maps as [`FabricMember::map_local`] does, perhaps for loads alone, perhaps at an address.
+    ///
+    /// # Errors
+    /// As [`FabricMember::map_local`]; something else is at the address.
+    pub fn map_local_with(
+        &self,
+        local: LocalSegment,
+        part: Part,
+        options: MapOptions,
+    ) -> Result<Map, NotMapped> {
+        Map::new(&self.shared, Of::Local(local), part, options)
     }
 
     /// Maps a part of a segment that is connected to, and is not disconnected from as long as it is mapped.
@@ -144,7 +157,39 @@ impl FabricMember {
     /// # Errors
     /// As [`FabricMember::map_local`]; there is no connection any more.
     pub fn map_remote(&self, remote: RemoteSegment, part: Part) -> Result<Map, NotMapped> {
-        Map::new(&self.shared, Of::Remote(remote), part)
+        self.map_remote_with(remote, part, MapOptions::default())
+    }
+
+    /// Maps as [`FabricMember::map_remote`] does, perhaps for loads alone, perhaps at an address.
+    ///
+    /// # Errors
+    /// As [`FabricMember::map_remote`]; something else is at the address.
+    pub fn map_remote_with(
+        &self,
+        remote: RemoteSegment,
+        part: Part,
+        options: MapOptions,
+    ) -> Result<Map, NotMapped> {
+        Map::new(&self.shared, Of::Remote(remote), part, options)
+    }
+}
+
+impl FabricMember {
+    /// Whether a member of a node lives and the links of both sides are up: a member that this one has a connection to says how its
+    /// link is; of others it is not known and taken for up.
+    ///
+    /// # Errors
+    /// Why not: no such adapter or node, a link that is down, or nobody of the node lives.
+    pub fn probe(&self, node: NodeId, adapter: AdapterNumber) -> Result<(), Refusal> {
+        self.shared.probe(node, adapter)
+    }
+
+    /// Whether the link of an adapter of this node is up, as this member sees it.
+    ///
+    /// # Errors
+    /// There is no such adapter.
+    pub fn is_link_up(&self, adapter: AdapterNumber) -> Result<bool, Refusal> {
+        self.shared.is_link_up(adapter)
     }
 
     /// Makes a DMA queue, which gathers so many entries at most for a job.

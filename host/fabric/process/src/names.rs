@@ -72,6 +72,11 @@ impl Names {
         }
     }
 
+    /// Whether anybody of a node lives.
+    pub(crate) fn is_alive(&self, node: NodeId) -> Result<bool, RegistryError> {
+        Ok(!self.registry(node)?.holders()?.is_empty())
+    }
+
     fn put(&self, entry: Entry) -> Answer {
         let Some(holder) = self.holder() else { return Answer::Failed };
         match holder.put(entry, |_| false) {

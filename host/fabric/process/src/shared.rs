@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use beeline_domain::Domain;
 use beeline_fabric::{
-    Call, Done, LocalSegment, Memory, Nanos, NodeId, Part, Refusal, RemoteSegment, Ticket, Told, Value, Want,
+    AdapterNumber, Call, Done, LocalSegment, Memory, Nanos, NodeId, Part, Refusal, RemoteSegment, Ticket,
+    Told, Value, Want,
 };
 use beeline_mmio::{Flag, MemoryOptions, ReadOnlyMemory, SharedMemory, ThisProcess};
 
@@ -128,6 +129,24 @@ impl Shared {
             Ok(found.map(|(pair, view)| (view, state.pairs.get(&pair).and_then(Pair::peer).cloned())))
         })?;
         Ok(Sequence::new(found, self.process))
+    }
+
+    pub(crate) fn probe(&self, node: NodeId, adapter: AdapterNumber) -> Result<(), Refusal> {
+        self.check_process()?;
+        self.enter(|state, _| state.member.probe(node, adapter))?;
+        match self.names.is_alive(node) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Refusal::NodeNotResponding),
+            Err(error) => {
+                tracing::warn!(%error, "the names of the fabric are not to be had");
+                Err(Refusal::System)
+            }
+        }
+    }
+
+    pub(crate) fn is_link_up(&self, adapter: AdapterNumber) -> Result<bool, Refusal> {
+        self.check_process()?;
+        self.lock().member.is_link_up(adapter)
     }
 
     /// The next event of something that has a callback.

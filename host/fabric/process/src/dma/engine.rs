@@ -8,7 +8,7 @@ use beeline_fabric::{DmaEntry, Part, Refusal, SequenceStatus};
 use super::job::{DmaTransfer, Job};
 use super::turns::Turns;
 use crate::error::NotMapped;
-use crate::map::Map;
+use crate::map::{Map, MapOptions};
 use crate::shared::{Of, Shared};
 
 /// The engine of a member.
@@ -90,7 +90,7 @@ impl Engine {
     }
 
     fn map_to(&self, of: Of, end: u64) -> Result<Map, NotMapped> {
-        Map::new(&self.shared, of, Part { offset: 0, bytes: end })
+        Map::new(&self.shared, of, Part { offset: 0, bytes: end }, MapOptions::default())
     }
 }
 

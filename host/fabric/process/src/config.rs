@@ -1,0 +1,248 @@
+//! Which node a process is of, and which nodes there are: from the environment and a file.
+//!
+//! `BEELINE_CONFIG` names the file; without it `/etc/beeline.toml` is read if it is there. `BEELINE_NODE` says which node the process is
+//! of, before `node` in the file. Without a file, nodes have the numbers 1 to 251 and an adapter 0, and the process is of node 4.
+
+use std::ffi::OsString;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use beeline_domain::DomainConfig;
+use beeline_fabric::{AdapterNumber, NodeId};
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::member::FabricConfig;
+
+/// The environment variable that names the node of this process.
+pub const NODE_VARIABLE: &str = "BEELINE_NODE";
+/// The environment variable that names the file.
+pub const FILE_VARIABLE: &str = "BEELINE_CONFIG";
+
+/// Read if the environment names no file.
+const FILE: &str = "/etc/beeline.toml";
+const DEFAULT_NODE: u16 = 4;
+/// Numbers that nodes may have. Those above are of groups.
+const NODES: std::ops::RangeInclusive<u16> = 1..=251;
+
+/// The fabric of this process, and the names of its nodes.
+#[derive(Clone, Debug)]
+pub struct Configuration {
+    pub fabric: FabricConfig,
+    /// The nodes of the file, in its order.
+    pub named: Vec<NamedNode>,
+}
+
+/// A node of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedNode {
+    pub node: NodeId,
+    pub name: Option<String>,
+    pub adapters: Vec<AdapterNumber>,
+}
+
+/// What is wrong with the environment or the file: which file, line and key.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// A variable has a value that means nothing.
+    #[error("{variable} is {value:?}; nodes have numbers from 1 to 251")]
+    Variable { variable: &'static str, value: OsString },
+    /// The file is not there, or may not be read.
+    #[error("cannot read {}: {error}", path.display())]
+    Unreadable { path: PathBuf, error: std::io::Error },
+    /// The file is not TOML, or has a key that is none.
+    #[error("{}: {error}", path.display())]
+    Syntax { path: PathBuf, error: Box<toml::de::Error> },
+    /// A value means nothing.
+    #[error("{}:{line}: {key} = {value}; {why}", path.display())]
+    Value { path: PathBuf, line: usize, key: &'static str, value: String, why: &'static str },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    node: Option<Spanned<u32>>,
+    domain: Option<String>,
+    #[serde(default, rename = "nodes")]
+    entries: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    id: Spanned<u32>,
+    name: Option<Spanned<String>>,
+    #[serde(default)]
+    adapters: Vec<Spanned<u32>>,
+}
+
+impl Configuration {
+    /// Reads what the environment and the file say.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn read() -> Result<Self, ConfigError> {
+        let node = std::env::var_os(NODE_VARIABLE);
+        match std::env::var_os(FILE_VARIABLE) {
+            Some(path) => Self::of_file(Path::new(&path), node),
+            None if Path::new(FILE).exists() => Self::of_file(Path::new(FILE), node),
+            None => Self::of_environment(node),
+        }
+    }
+
+    /// Reads a file. `node` is what the environment says of the node.
+    ///
+    /// # Errors
+    /// As for [`Configuration::read`].
+    pub fn of_file(path: &Path, node: Option<OsString>) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| ConfigError::Unreadable { path: path.to_owned(), error })?;
+        let file: File = toml::from_str(&text)
+            .map_err(|error| ConfigError::Syntax { path: path.to_owned(), error: Box::new(error) })?;
+        Reader { path, text: &text }.configuration(file, node)
+    }
+
+    fn of_environment(node: Option<OsString>) -> Result<Self, ConfigError> {
+        let node = of_variable(node)?.unwrap_or(NodeId(DEFAULT_NODE));
+        let nodes = NODES.map(NodeId).collect();
+        let fabric = FabricConfig { domain: DomainConfig::default(), node, adapters: first_adapter(), nodes };
+        Ok(Configuration { fabric, named: Vec::new() })
+    }
+}
+
+/// The adapters of a node that says nothing of them.
+fn first_adapter() -> Vec<AdapterNumber> {
+    AdapterNumber::new(0).into_iter().collect()
+}
+
+fn of_variable(value: Option<OsString>) -> Result<Option<NodeId>, ConfigError> {
+    let Some(value) = value else { return Ok(None) };
+    let node = value.to_str().and_then(|text| text.trim().parse().ok()).and_then(node_id);
+    match node {
+        Some(node) => Ok(Some(node)),
+        None => Err(ConfigError::Variable { variable: NODE_VARIABLE, value }),
+    }
+}
+
+fn node_id(number: u32) -> Option<NodeId> {
+    u16::try_from(number).ok().filter(|node| NODES.contains(node)).map(NodeId)
+}
+
+/// A file, for what is said of its lines.
+struct Reader<'a> {
+    path: &'a Path,
+    text: &'a str,
+}
+
+impl Reader<'_> {
+    fn configuration(&self, file: File, node: Option<OsString>) -> Result<Configuration, ConfigError> {
+        let mut named: Vec<NamedNode> = Vec::new();
+        for entry in file.entries {
+            let node = self.node("nodes.id", &entry.id)?;
+            let is_twice = named.iter().any(|other| other.node == node);
+            let name = entry.name.as_ref().map(|name| name.get_ref().clone());
+            if is_twice || name.is_some() && named.iter().any(|other| other.name == name) {
+                let why = "two nodes have it";
+                return Err(match &entry.name {
+                    Some(name) if !is_twice => self.wrong("nodes.name", name.get_ref(), name.span(), why),
+                    _ => self.wrong("nodes.id", &node.0, entry.id.span(), why),
+                });
+            }
+            let adapters =
+                entry.adapters.iter().map(|adapter| self.adapter(adapter)).collect::<Result<Vec<_>, _>>()?;
+            let adapters = if adapters.is_empty() { first_adapter() } else { adapters };
+            named.push(NamedNode { node, name, adapters });
+        }
+        let of_file = file.node.as_ref().map(|node| self.node("node", node)).transpose()?;
+        let node = of_variable(node)?.or(of_file).unwrap_or(NodeId(DEFAULT_NODE));
+        let own = named.iter().find(|named| named.node == node);
+        let (adapters, nodes) = match own {
+            Some(own) => (own.adapters.clone(), named.iter().map(|named| named.node).collect()),
+            None if named.is_empty() => (first_adapter(), NODES.map(NodeId).collect()),
+            None => {
+                let span = file.node.as_ref().map(Spanned::span).unwrap_or_default();
+                return Err(self.wrong("node", &node.0, span, "it is none of `nodes`"));
+            }
+        };
+        let domain = file.domain.map_or_else(DomainConfig::default, DomainConfig::named);
+        Ok(Configuration { fabric: FabricConfig { domain, node, adapters, nodes }, named })
+    }
+
+    fn node(&self, key: &'static str, number: &Spanned<u32>) -> Result<NodeId, ConfigError> {
+        let why = "nodes have numbers from 1 to 251";
+        node_id(*number.get_ref()).ok_or_else(|| self.wrong(key, number.get_ref(), number.span(), why))
+    }
+
+    fn adapter(&self, number: &Spanned<u32>) -> Result<AdapterNumber, ConfigError> {
+        let why = "adapters have numbers from 0 to 15";
+        AdapterNumber::new(*number.get_ref())
+            .map_err(|_| self.wrong("nodes.adapters", number.get_ref(), number.span(), why))
+    }
+
+    fn wrong(
+        &self,
+        key: &'static str,
+        value: &impl ToString,
+        span: Range<usize>,
+        why: &'static str,
+    ) -> ConfigError {
+        let before = self.text.get(..span.start).unwrap_or_default();
+        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+        ConfigError::Value { path: self.path.to_owned(), line, key, value: value.to_string(), why }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, node: Option<&str>) -> Result<Configuration, String> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("beeline.toml");
+        std::fs::write(&path, text).unwrap();
+        let read = Configuration::of_file(&path, node.map(OsString::from));
+        read.map_err(|error| error.to_string().replace(&*path.to_string_lossy(), "F"))
+    }
+
+    const TWO: &str = "node = 8\ndomain = \"lab\"\n\n[[nodes]]\nid = 4\nname = \"alpha\"\n\n[[nodes]]\nid = 8\nadapters = [0, 3]\n";
+
+    #[test]
+    fn file_says_which_nodes_there_are_and_the_environment_which_one_this_is() {
+        let read_as = |node| {
+            read(TWO, node).map(|it| (it.fabric.node.0, it.fabric.adapters.len(), it.fabric.domain.name))
+        };
+        assert_eq!(read_as(None), Ok((8, 2, "lab".to_owned())));
+        assert_eq!(read_as(Some("4")), Ok((4, 1, "lab".to_owned())));
+        let both = read(TWO, None).unwrap();
+        assert_eq!(both.fabric.nodes, [NodeId(4), NodeId(8)]);
+        assert_eq!(both.named[0].name.as_deref(), Some("alpha"));
+        assert_eq!(read_as(Some("5")).unwrap_err(), "F:1: node = 5; it is none of `nodes`");
+    }
+
+    #[test]
+    fn nothing_said_is_node_4_with_one_adapter_and_all_numbers() {
+        let of_environment = |node: Option<&str>| Configuration::of_environment(node.map(OsString::from));
+        let default = of_environment(None).unwrap().fabric;
+        assert_eq!((default.node, default.adapters.len(), default.nodes.len()), (NodeId(4), 1, 251));
+        assert_eq!(of_environment(Some(" 8\n")).unwrap().fabric.node, NodeId(8));
+        for wrong in ["0", "252", "-4", "0x4", "", "4.0"] {
+            let error = of_environment(Some(wrong)).unwrap_err().to_string();
+            assert!(error.starts_with("BEELINE_NODE is "), "{error}");
+        }
+        assert_eq!(read("", None).unwrap().fabric.node, NodeId(4));
+    }
+
+    #[test]
+    fn errors_name_file_line_and_key() {
+        let wrong = |text: &str| read(text, None).unwrap_err();
+        assert_eq!(wrong("\nnode = 300"), "F:2: node = 300; nodes have numbers from 1 to 251");
+        let nodes = |rest: &str| wrong(&format!("[[nodes]]\nid = 4\nname = \"a\"\n[[nodes]]\n{rest}"));
+        assert_eq!(nodes("id = 4"), "F:5: nodes.id = 4; two nodes have it");
+        assert_eq!(nodes("id = 8\nname = \"a\""), "F:6: nodes.name = a; two nodes have it");
+        assert_eq!(
+            nodes("id = 8\nadapters = [0,\n16]"),
+            "F:7: nodes.adapters = 16; adapters have numbers from 0 to 15"
+        );
+        assert!(wrong("nod = 4").contains("line 1"), "{}", wrong("nod = 4"));
+    }
+}

@@ -38,6 +38,9 @@ pub enum BenchError {
     /// Two processes that are to connect, send and close do not.
     #[error("two processes cannot connect: {0}")]
     Connect(String),
+    /// A member of a fabric cannot do what is to be measured.
+    #[error("the fabric: {0}")]
+    Fabric(String),
     /// A dead peer was not seen as what it is.
     #[error("process {pid} was killed, and its peer saw {seen}")]
     Missed {

@@ -17,6 +17,7 @@ pub mod bytes;
 mod check;
 pub mod connect;
 pub mod copy_sizes;
+pub mod dma;
 pub mod echo;
 mod error;
 pub mod fan_in;

@@ -3,7 +3,7 @@
 use beeline_session::with_causes;
 
 use crate::{
-    BenchError, Failed, Report, Settings, byte_stream, bytes, connect, copy_sizes, fan_in,
+    BenchError, Failed, Report, Settings, byte_stream, bytes, connect, copy_sizes, dma, fan_in,
     frames_under_attack, idle, key_value, kv_fill, lap, nic_one_way, nic_rate, peer_death, round_trip,
     rpc_rate, rpc_ring, rpc_round_trip, simulation, store, stream, waiter, wake_up, watch_latency,
     wire_round_trip, work,
@@ -70,6 +70,11 @@ pub const BENCHES: &[Bench] = &[
         name: "copy-sizes",
         about: "copies of 4 B to 1 MiB into mapped memory and out of it, aligned and odd: ours, memcpy",
         run: copy_sizes::run,
+    },
+    Bench {
+        name: "dma",
+        about: "jobs of DMA of 4 KiB to 16 MiB between segments: waited for, started before; stores, memcpy",
+        run: dma::run,
     },
     Bench {
         name: "rpc-round-trip",

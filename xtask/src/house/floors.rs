@@ -54,7 +54,18 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("host/window", &["contract/memory", "spec"]),
     // The semantics know words, and no memory, link or kernel.
     ("host/fabric", &["contract/adapter"]),
-    ("host/fabric/process", &["contract/adapter", "os/mmio", "os/domain", "host/fabric"]),
+    (
+        "host/fabric/process",
+        &[
+            "contract/memory",
+            "contract/adapter",
+            "spec",
+            "os/mmio",
+            "os/domain",
+            "host/window",
+            "host/fabric",
+        ],
+    ),
     ("host/tuning", &["contract/memory", "os/mmio", "host/window"]),
     ("host/driver", &["contract/memory", "contract/link", "spec", "host/window"]),
     ("host/datagram", &["spec", "os/mmio", "os/ethernet"]),

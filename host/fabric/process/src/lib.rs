@@ -2,16 +2,18 @@
 //!
 //! [`FabricMember::open`] joins: the process is offered under a number of its own, which the registry of its node tells to others; it
 //! publishes its board in memory that it alone can store into, and has a *bank* where all of its segments lie. Two processes that use each other's
-//! segments have a connection for each direction, over which one request is ever made: claims for a board and a bank. From then on
+//! segments have a connection for each direction, over which one request is ever made: claims and a yard for a board, a bank and bells. From then on
 //! they load and store, and ring each other.
 //!
 //! The semantics are [`beeline_fabric`]'s, whose calls come in here; who carries out what they want is said in `shared.rs`. Not here:
-//! handles and codes of SISCI (`api/sisci`), interrupts, memory of other users.
+//! handles and codes of SISCI (`api/sisci`), shared and named interrupts, memory of other users.
 #![forbid(unsafe_code)]
 
+mod bell;
 mod config;
 mod dma;
 mod error;
+mod interrupts;
 mod map;
 mod member;
 mod names;
@@ -24,10 +26,12 @@ mod shared;
 mod state;
 mod survey;
 mod words;
+mod yard;
 
 pub use config::{ConfigError, Configuration, FILE_VARIABLE, NODE_VARIABLE, NamedNode};
 pub use dma::{DmaDirection, DmaQueue, DmaTransfer};
 pub use error::{NotMapped, OpenError};
+pub use interrupts::{DataInterrupt, DataTrigger, Interrupt, InterruptOptions, NotTaken, Trigger};
 pub use map::{Map, MapOptions};
 pub use member::{FabricConfig, FabricMember};
 pub use questions::AnswerError;

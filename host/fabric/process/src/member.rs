@@ -11,11 +11,12 @@ use beeline_fabric::{
 };
 use beeline_mmio::{MapError, MemoryOptions, Region, SharedMemory, ThisProcess};
 
+use crate::bell::Bells;
 use crate::dma::{DmaQueue, Engine};
 use crate::error::{NotMapped, OpenError};
 use crate::map::{Map, MapOptions};
 use crate::names::{Names, offer_name};
-use crate::packets::Hello;
+use crate::packets::Who;
 use crate::sequence::Sequence;
 use crate::service::Welcoming;
 use crate::shared::{Of, Shared};
@@ -63,6 +64,7 @@ impl FabricMember {
         let number = random()?;
         let member = MemberNumber(number.get());
         let (board, board_view, board_memory) = Published::new("beeline-board", BOARD)?;
+        let (bells, bells_memory) = Bells::create()?;
         let bank = Arc::new(bank()?);
         let names = Names::join(domain.clone(), node, number)?;
         let mut tables = Member::new(Config { node, adapters, nodes }, board);
@@ -70,13 +72,15 @@ impl FabricMember {
         let shared = Arc::new_cyclic(|itself| Shared {
             itself: itself.clone(),
             domain: domain.clone(),
-            own: Hello { node, member },
+            own: Who { node, member },
             board: board_memory,
             board_view,
             bank,
+            bells: bells.clone(),
+            bells_memory,
             bell: Region::private(64).flag(0),
             names,
-            state: Mutex::new(State::new(tables)),
+            state: Mutex::new(State::new(tables, member, bells)),
             started: Instant::now(),
             process: ThisProcess::get(),
         });

@@ -4,20 +4,26 @@
 
 use beeline_fabric::{MemberNumber, NodeId};
 
-/// Version of the answer, of boards and of claims.
-const VERSION: u16 = 1;
+/// Version of the packets, of boards, claims, yards and bells.
+const VERSION: u16 = 2;
 const MAGIC: &[u8; 4] = b"BEEF";
 
-/// The request of a member that wants to use another one's segments. Its claims come with it.
+/// The request of a member that wants to use another one's segments. Its claims and a yard come with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hello {
-    /// The node of who asks.
-    pub(crate) node: NodeId,
     /// Who asks.
+    pub(crate) who: Who,
+    pub(crate) yard_bytes: u64,
+}
+
+/// A member of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Who {
+    pub(crate) node: NodeId,
     pub(crate) member: MemberNumber,
 }
 
-/// The answer. The board and the bank come with it.
+/// The answer. The board, the bank and the bells come with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Welcome {
     pub(crate) bank_bytes: u64,
@@ -56,18 +62,19 @@ fn check(packet: &[u8], length: usize) -> Result<&[u8], PacketError> {
 }
 
 impl Hello {
-    /// `magic:4 | version:2 | node:2 | member:8`
-    const BYTES: usize = 16;
+    /// `magic:4 | version:2 | node:2 | member:8 | yard bytes:8`
+    const BYTES: usize = 24;
 
     pub(crate) fn to_bytes(self) -> Vec<u8> {
-        let (node, member) = (self.node.0.to_le_bytes(), self.member.0.to_le_bytes());
-        [MAGIC.as_slice(), &VERSION.to_le_bytes(), &node, &member].concat()
+        let (node, member) = (self.who.node.0.to_le_bytes(), self.who.member.0.to_le_bytes());
+        [MAGIC.as_slice(), &VERSION.to_le_bytes(), &node, &member, &self.yard_bytes.to_le_bytes()].concat()
     }
 
     pub(crate) fn of(packet: &[u8]) -> Result<Self, PacketError> {
         let mut rest = check(packet, Self::BYTES)?;
         let node = NodeId(u16::from_le_bytes(take(&mut rest)));
-        Ok(Hello { node, member: MemberNumber(u64::from_le_bytes(take(&mut rest))) })
+        let member = MemberNumber(u64::from_le_bytes(take(&mut rest)));
+        Ok(Hello { who: Who { node, member }, yard_bytes: u64::from_le_bytes(take(&mut rest)) })
     }
 }
 
@@ -92,11 +99,12 @@ mod tests {
 
     #[test]
     fn packets_come_back_and_others_are_none() {
-        let hello = Hello { node: NodeId(0x0804), member: MemberNumber(0xfedc_ba98_7654_3210) };
+        let who = Who { node: NodeId(0x0804), member: MemberNumber(0xfedc_ba98_7654_3210) };
+        let hello = Hello { who, yard_bytes: 5 << 40 };
         assert_eq!(Hello::of(&hello.to_bytes()), Ok(hello));
         let welcome = Welcome { bank_bytes: 1 << 46 };
         assert_eq!(Welcome::of(&welcome.to_bytes()), Ok(welcome));
-        for length in [0, 6, 15, 17] {
+        for length in [0, 6, 16, 23, 25] {
             assert_eq!(Hello::of(&vec![0; length]), Err(PacketError::Length(length)));
         }
         let mut bytes = hello.to_bytes();

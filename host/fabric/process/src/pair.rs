@@ -1,6 +1,6 @@
 //! A pair: what this process has with another member in one direction.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,9 +8,13 @@ use beeline_domain::{ConnectError, Connection, Disposer, Domain, Peer, RingWatch
 use beeline_fabric::{MemberNumber, NodeId, Reached};
 use beeline_mmio::{Flag, MapError, SharedMemory};
 
+use crate::bell::Bells;
+use crate::interrupts::gear::Gear;
+use crate::interrupts::inbox::User;
 use crate::names::offer_name;
-use crate::packets::{Hello, PacketError, Welcome};
+use crate::packets::{Hello, PacketError, Welcome, Who};
 use crate::words::{BOARD, CLAIMS, Published, View, WordsError};
+use crate::yard::Yard;
 
 /// How long a member may take to answer. One that is stopped never does; whoever connects to its segments waits so long.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -20,10 +24,21 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) struct Pair {
     /// The other process; `None` if it is this one.
     other: Option<Other>,
-    /// Of a member that is used.
-    bank: Option<Arc<SharedMemory>>,
-    /// Keeps the mapping of the other side's words, which is to be dropped where this is.
-    _words: View,
+    side: Side,
+}
+
+/// Which of the two this process is.
+#[derive(Debug)]
+enum Side {
+    /// It uses the other member.
+    Using {
+        bank: Arc<SharedMemory>,
+        gear: Arc<Gear>,
+        /// Keeps the mapping of the other side's board, which is to be dropped where this is.
+        _board: View,
+    },
+    /// The other member uses this one's segments and interrupts.
+    Used(Arc<User>),
 }
 
 #[derive(Debug)]
@@ -35,15 +50,21 @@ struct Other {
 }
 
 impl Pair {
-    /// With this process itself, whose words these are.
-    pub(crate) fn with_itself(bank: Option<Arc<SharedMemory>>, words: View) -> Self {
-        Pair { other: None, bank, _words: words }
+    /// Both directions with this process itself: as the one that is used, and as the one that uses.
+    pub(crate) fn with_itself(
+        user: Arc<User>,
+        bank: Arc<SharedMemory>,
+        gear: Gear,
+        board: View,
+    ) -> [Self; 2] {
+        let using = Side::Using { bank, gear: Arc::new(gear), _board: board };
+        [Side::Used(user), using].map(|side| Pair { other: None, side })
     }
 
-    /// With a member that uses this one's segments. Its rings wake who sleeps on `bell`.
-    pub(crate) fn of_consumer(peer: &Peer, claims: View, bell: &Flag) -> Self {
+    /// With a member that uses this one's segments and interrupts. Its rings wake who sleeps on `bell`.
+    pub(crate) fn of_consumer(peer: &Peer, user: User, bell: &Flag) -> Self {
         let other = Other { _rings: peer.watch_rings(bell), peer: peer.clone(), _connection: None };
-        Pair { other: Some(other), bank: None, _words: claims }
+        Pair { other: Some(other), side: Side::Used(Arc::new(user)) }
     }
 
     /// Whether the other side is still there. One relaxed load, until it is gone.
@@ -59,7 +80,26 @@ impl Pair {
 
     /// The bank of a member that is used.
     pub(crate) fn bank(&self) -> Option<&Arc<SharedMemory>> {
-        self.bank.as_ref()
+        match &self.side {
+            Side::Using { bank, .. } => Some(bank),
+            Side::Used(_) => None,
+        }
+    }
+
+    /// What interrupts of a member that is used are triggered with.
+    pub(crate) fn gear(&self) -> Option<&Arc<Gear>> {
+        match &self.side {
+            Side::Using { gear, .. } => Some(gear),
+            Side::Used(_) => None,
+        }
+    }
+
+    /// A member that uses this one.
+    pub(crate) fn user(&self) -> Option<&Arc<User>> {
+        match &self.side {
+            Side::Used(user) => Some(user),
+            Side::Using { .. } => None,
+        }
     }
 }
 
@@ -70,7 +110,7 @@ pub(crate) enum ReachError {
     Connect(#[from] ConnectError),
     #[error(transparent)]
     Packet(#[from] PacketError),
-    #[error("the other member has passed {0} descriptors, and not a board and a bank")]
+    #[error("the other member has passed {0} descriptors, and not a board, a bank and bells")]
     Descriptors(usize),
     #[error(transparent)]
     Words(#[from] WordsError),
@@ -85,17 +125,21 @@ pub(crate) type Reachable = (Pair, Reached<View, Published>);
 pub(crate) fn reach(
     domain: &Domain,
     (node, member): (NodeId, MemberNumber),
-    own: Hello,
+    own: Who,
     bell: &Flag,
 ) -> Result<Reachable, ReachError> {
     let (claims, _, memory) = Published::new("beeline-claims", CLAIMS)?;
+    let (yard, yard_memory) = Yard::create()?;
     let name = offer_name(node, member);
-    let (connection, reply) =
-        domain.connect_within(&name, &own.to_bytes(), &[memory.fd().as_fd()], PATIENCE)?;
-    let (board, bank) = welcomed(&reply.payload, reply.fds, &domain.disposer())?;
+    let hello = Hello { who: own, yard_bytes: yard_memory.bytes() as u64 };
+    let passed = [memory.fd(), yard_memory.fd()];
+    let (connection, reply) = domain.connect_within(&name, &hello.to_bytes(), &passed, PATIENCE)?;
+    let (board, bank, bells) = welcomed(&reply.payload, reply.fds, &domain.disposer())?;
     let peer = connection.peer().clone();
     let other = Other { _rings: peer.watch_rings(bell), peer, _connection: Some(connection) };
-    let pair = Pair { other: Some(other), bank: Some(Arc::new(bank)), _words: board.clone() };
+    let gear = Arc::new(Gear::new(member, bells, yard));
+    let side = Side::Using { bank: Arc::new(bank), gear, _board: board.clone() };
+    let pair = Pair { other: Some(other), side };
     Ok((pair, Reached::Provider { board, claims }))
 }
 
@@ -104,14 +148,14 @@ fn welcomed(
     packet: &[u8],
     fds: Vec<OwnedFd>,
     disposer: &Disposer,
-) -> Result<(View, SharedMemory), ReachError> {
+) -> Result<(View, SharedMemory, Bells), ReachError> {
     let welcome = Welcome::of(packet)?;
-    let [board, bank] = <[OwnedFd; 2]>::try_from(fds).map_err(|fds| {
+    let [board, bank, bells] = <[OwnedFd; 3]>::try_from(fds).map_err(|fds| {
         let count = fds.len();
         // Closing what a peer has passed may take as long as it likes.
         disposer.dispose(fds);
         ReachError::Descriptors(count)
     })?;
     let bytes = usize::try_from(welcome.bank_bytes).unwrap_or(0);
-    Ok((View::of(board, BOARD)?, SharedMemory::from_fd(bank, bytes)?))
+    Ok((View::of(board, BOARD)?, SharedMemory::from_fd(bank, bytes)?, Bells::of(bells)?))
 }

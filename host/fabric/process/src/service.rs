@@ -5,11 +5,13 @@ use std::sync::Weak;
 
 use beeline_domain::{Answer, Peer, Refusal, Reply, Service};
 
+use crate::interrupts::inbox::User;
 use crate::packets::{Hello, Welcome};
 use crate::pair::Pair;
 use crate::questions::Question;
 use crate::shared::Shared;
 use crate::words::{CLAIMS, View};
+use crate::yard::Yard;
 
 /// Takes in members that use this one's segments.
 ///
@@ -65,15 +67,17 @@ impl Welcoming {
 
 fn welcome(shared: &Shared, peer: &Peer, hello: Hello, fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
     let failed = |error: &dyn std::fmt::Display| Refusal::new(error.to_string());
-    let [claims] = <[OwnedFd; 1]>::try_from(fds).map_err(|fds| {
-        Refusal::new(format!("{} descriptors came with it, and not claims alone", fds.len()))
+    let [claims, yard] = <[OwnedFd; 2]>::try_from(fds).map_err(|fds| {
+        Refusal::new(format!("{} descriptors came with it, and not claims and a yard", fds.len()))
     })?;
     let claims = View::of(claims, CLAIMS).map_err(|error| failed(&error))?;
+    let yard = Yard::of(yard, hello.yard_bytes).map_err(|error| failed(&error))?;
     // Before the member is taken in, so that nothing fails afterwards.
     let board = shared.board.fd().try_clone_to_owned().map_err(|error| failed(&error))?;
     let bank = shared.bank.fd().try_clone_to_owned().map_err(|error| failed(&error))?;
-    let pair = Pair::of_consumer(peer, claims.clone(), &shared.bell);
-    shared.admit(hello.node, claims, pair);
+    let bells = shared.bells_memory.fd().try_clone_to_owned().map_err(|error| failed(&error))?;
+    let pair = Pair::of_consumer(peer, User { uses: claims.clone(), yard }, &shared.bell);
+    shared.admit(hello.who.node, claims, pair);
     let welcome = Welcome { bank_bytes: shared.bank.bytes() as u64 };
-    Ok(Reply { payload: welcome.to_bytes(), fds: vec![board, bank] })
+    Ok(Reply { payload: welcome.to_bytes(), fds: vec![board, bank, bells] })
 }

@@ -13,13 +13,14 @@ use std::time::{Duration, Instant};
 
 use beeline_domain::Domain;
 use beeline_fabric::{
-    AdapterNumber, Call, Done, LocalSegment, Memory, Nanos, NodeId, Part, Refusal, RemoteSegment, Ticket,
-    Told, Value, Want,
+    AdapterNumber, Call, Done, LocalInterrupt, LocalSegment, Memory, Nanos, NodeId, Part, Refusal,
+    RemoteSegment, Ticket, Told, Value, Want,
 };
 use beeline_mmio::{Flag, MemoryOptions, ReadOnlyMemory, SharedMemory, ThisProcess};
 
+use crate::bell::Bells;
 use crate::names::Names;
-use crate::packets::Hello;
+use crate::packets::Who;
 use crate::pair::Pair;
 use crate::sequence::Sequence;
 use crate::state::State;
@@ -36,11 +37,14 @@ pub(crate) struct Shared {
     /// For threads that outlive a call.
     pub(crate) itself: Weak<Shared>,
     pub(crate) domain: Domain,
-    pub(crate) own: Hello,
+    pub(crate) own: Who,
     /// What others map of this member.
     pub(crate) board: ReadOnlyMemory,
     pub(crate) board_view: View,
     pub(crate) bank: Arc<SharedMemory>,
+    /// The flags of this member's interrupts, and what others map of them.
+    pub(crate) bells: Bells,
+    pub(crate) bells_memory: SharedMemory,
     /// Whoever waits sleeps on it; rings and departures of peers wake all.
     pub(crate) bell: Flag,
     pub(crate) names: Names,
@@ -149,6 +153,13 @@ impl Shared {
         self.lock().member.is_link_up(adapter)
     }
 
+    /// Takes out an interrupt that is removed.
+    pub(crate) fn forget_interrupt(&self, local: LocalInterrupt) {
+        let forgotten = self.lock().interrupts.remove(&local);
+        // Without the lock: it may have the last mapping of a yard.
+        drop(forgotten);
+    }
+
     /// The next event of something that has a callback.
     pub(crate) fn next_event(&self) -> Option<Told> {
         self.check_process().ok()?;
@@ -167,6 +178,10 @@ impl Shared {
             return;
         }
         self.enter(|state, _| state.member.leave());
+        let interrupts = std::mem::take(&mut self.lock().interrupts);
+        interrupts.values().for_each(|interrupt| {
+            interrupt.remove();
+        });
         self.names.leave();
         let pairs = std::mem::take(&mut self.lock().pairs);
         drop(pairs);
@@ -182,13 +197,13 @@ impl Shared {
         Nanos(self.started.elapsed().as_nanos() as u64)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Does something with the tables, and carries out everything that the member wants after it. What one call wants, and what follows
     /// from that, is carried out by its thread and delays no other one.
-    fn enter<T>(&self, act: impl FnOnce(&mut State, Nanos) -> T) -> T {
+    pub(crate) fn enter<T>(&self, act: impl FnOnce(&mut State, Nanos) -> T) -> T {
         let (result, wants) = self.alter(act);
         self.carry_out_all(wants);
         result

@@ -3,9 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use beeline_fabric::{LocalSegment, Member, Nanos, NodeId, PairId, Refusal, Ticket, Told, Value};
+use beeline_fabric::{
+    LocalInterrupt, LocalSegment, Member, MemberNumber, Nanos, NodeId, PairId, Refusal, Ticket, Told, Value,
+};
 use beeline_mmio::SharedMemory;
 
+use crate::bell::Bells;
+use crate::interrupts::waited::{Waited, What};
 use crate::pair::Pair;
 use crate::words::{Coherent, View};
 
@@ -15,18 +19,25 @@ pub(crate) struct State {
     pub(crate) pairs: BTreeMap<PairId, Pair>,
     /// The memory of segments that nobody connects to.
     pub(crate) private: BTreeMap<LocalSegment, Arc<SharedMemory>>,
+    /// Interrupts of this member.
+    pub(crate) interrupts: BTreeMap<LocalInterrupt, Arc<Waited>>,
+    number: MemberNumber,
+    bells: Bells,
     /// What came of calls whose threads have not taken it yet.
     pub(crate) outcomes: BTreeMap<Ticket, Result<Value, Refusal>>,
 }
 
 impl State {
-    pub(crate) fn new(member: Member<Coherent>) -> Self {
+    pub(crate) fn new(member: Member<Coherent>, number: MemberNumber, bells: Bells) -> Self {
         let (pairs, private, outcomes) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        State { member, pairs, private, outcomes }
+        State { member, pairs, private, interrupts: BTreeMap::new(), number, bells, outcomes }
     }
 
     pub(crate) fn admit(&mut self, node: NodeId, claims: View, pair: Pair) {
         let number = self.member.admit(node, claims);
+        if let Some(user) = pair.user() {
+            self.interrupts.values().for_each(|interrupt| interrupt.admit(number, user));
+        }
         self.pairs.insert(number, pair);
     }
 
@@ -37,9 +48,19 @@ impl State {
         let mut taken = Vec::new();
         for number in dead {
             taken.extend(self.pairs.remove(&number));
+            self.interrupts.values().for_each(|interrupt| interrupt.gone(number));
             self.member.gone(number, now);
         }
         taken
+    }
+
+    fn add_interrupt(&mut self, local: LocalInterrupt, interrupt: Waited) {
+        for (number, pair) in &self.pairs {
+            if let Some(user) = pair.user() {
+                interrupt.admit(*number, user);
+            }
+        }
+        self.interrupts.insert(local, Arc::new(interrupt));
     }
 
     /// Puts outcomes where the threads of their calls find them; whether there are any.
@@ -47,6 +68,11 @@ impl State {
         let mut has_news = false;
         while let Some(told) = self.member.next_event() {
             if let Told::Outcome(ticket, outcome) = told {
+                if let Ok(Value::Interrupt(local, _, kind, place)) = outcome {
+                    // In the hold of the lock in which others learn of it: so it hears of everybody who may trigger it.
+                    let what = What::new(kind, self.number, place);
+                    self.add_interrupt(local, Waited::new(self.bells.flag(place.slot), what));
+                }
                 self.outcomes.insert(ticket, outcome);
                 has_news = true;
             }

@@ -16,6 +16,8 @@ use support::segments::{available, connect};
 const BOARD: usize = BOARD_WORDS.next_power_of_two() as usize * 8;
 const CLAIMS: usize = USE_WORDS.next_power_of_two() as usize * 8;
 const BANK: usize = 1 << 20;
+const BELLS: usize = 64 << 16;
+const YARD: usize = ((128 + 1) * 64) << 16;
 const NUMBER: NonZeroU64 = NonZeroU64::new(0xbad).unwrap();
 
 /// A member of node 4 that answers as it is told to, and says that it has segment 7.
@@ -54,11 +56,15 @@ impl Liar {
 
 /// The answer of a member whose bank has so many bytes.
 fn welcome(bank_bytes: u64) -> Vec<u8> {
-    [b"BEEF\x01\0\0\0".as_slice(), &bank_bytes.to_le_bytes()].concat()
+    [b"BEEF\x02\0\0\0".as_slice(), &bank_bytes.to_le_bytes()].concat()
 }
 
 fn bank(bytes: usize) -> OwnedFd {
     SharedMemory::create("beeline-test", bytes, MemoryOptions::default()).unwrap().into_fd()
+}
+
+fn bells() -> OwnedFd {
+    bank(BELLS)
 }
 
 fn board(bytes: usize) -> (Region, OwnedFd) {
@@ -73,18 +79,21 @@ fn open_fds() -> usize {
 #[test]
 fn member_without_a_board_is_one_that_does_not_answer_and_costs_nothing() {
     type Answering = fn() -> Result<Reply, Refused>;
-    let answers: [(&str, Answering); 6] = [
+    let answers: [(&str, Answering); 7] = [
         ("a refusal", || Err(Refused::new("no"))),
         ("nothing", || Ok(Reply::default())),
         ("no memory", || Ok(Reply::new(welcome(BANK as u64)))),
         ("a bank of another size", || {
-            Ok(Reply { payload: welcome(1 << 46), fds: vec![board(BOARD).1, bank(BANK)] })
+            Ok(Reply { payload: welcome(1 << 46), fds: vec![board(BOARD).1, bank(BANK), bells()] })
+        }),
+        ("bells of another size", || {
+            Ok(Reply { payload: welcome(BANK as u64), fds: vec![board(BOARD).1, bank(BANK), bank(BANK)] })
         }),
         ("a board that is too short", || {
-            Ok(Reply { payload: welcome(BANK as u64), fds: vec![board(4096).1, bank(BANK)] })
+            Ok(Reply { payload: welcome(BANK as u64), fds: vec![board(4096).1, bank(BANK), bells()] })
         }),
         ("a board of zeros", || {
-            Ok(Reply { payload: welcome(BANK as u64), fds: vec![board(BOARD).1, bank(BANK)] })
+            Ok(Reply { payload: welcome(BANK as u64), fds: vec![board(BOARD).1, bank(BANK), bells()] })
         }),
     ];
     for (what, answer) in answers {
@@ -113,7 +122,7 @@ fn segment_outside_the_bank_is_not_mapped() {
     words.store_release(0, 0x0bee_f001 << 32 | 1);
     let _liar = Liar::new(&fabric, move |_| {
         let board = board.try_clone().unwrap();
-        Ok(Reply { payload: welcome(BANK as u64), fds: vec![board, bank(BANK)] })
+        Ok(Reply { payload: welcome(BANK as u64), fds: vec![board, bank(BANK), bells()] })
     });
     let member = FabricMember::open(fabric.config(8)).unwrap();
     for offset in [0, 1 << 20, 1 << 63, !0xfff] {
@@ -135,19 +144,21 @@ fn consumer_that_claims_for_ever_is_forced_off_and_others_are_refused() {
     let owner = FabricMember::open(fabric.config(4)).unwrap();
     let local = available(&owner, 7, 4096);
     let (domain, name) = (fabric.domain(), format!("fabric.4.{:016x}", owner.number().0));
-    let hello = [b"BEEF\x01\0\x08\0".as_slice(), &[7; 8]].concat();
+    let hello = [b"BEEF\x02\0\x08\0".as_slice(), &[7; 8], &(YARD as u64).to_le_bytes()].concat();
     let (claims, memory) = board(CLAIMS);
     let refused = |request: &[u8], fds: &[&OwnedFd]| {
         let fds: Vec<_> = fds.iter().map(|fd| std::os::fd::AsFd::as_fd(*fd)).collect();
         domain.connect(&name, request, &fds).unwrap_err().to_string()
     };
     assert!(refused(b"", &[&memory]).contains("no packet of the fabric"));
-    assert!(refused(&hello, &[]).contains("not claims alone"));
-    assert!(refused(&hello, &[&memory, &memory]).contains("not claims alone"));
-    refused(&hello, &[&bank(4096)]);
-    let fds = [std::os::fd::AsFd::as_fd(&memory)];
+    let yard = bank(YARD);
+    assert!(refused(&hello, &[&memory]).contains("not claims and a yard"));
+    assert!(refused(&hello, &[&memory, &yard, &yard]).contains("not claims and a yard"));
+    refused(&hello, &[&bank(4096), &yard]);
+    refused(&hello, &[&memory, &bank(4096)]);
+    let fds = [std::os::fd::AsFd::as_fd(&memory), std::os::fd::AsFd::as_fd(&yard)];
     let (connection, reply) = domain.connect(&name, &hello, &fds).unwrap();
-    let [of_owner, _bank] = <[OwnedFd; 2]>::try_from(reply.fds).unwrap();
+    let [of_owner, _bank, _bells] = <[OwnedFd; 3]>::try_from(reply.fds).unwrap();
     let of_owner = ReadOnlyMemory::from_fd(of_owner, BOARD).unwrap().map_sparse().unwrap();
     let incarnation = of_owner.read_words(0, BOARD / 8).load(32) >> 32;
     claims.words(0, CLAIMS / 8).store(0, incarnation << 32 | u64::from(u32::MAX));

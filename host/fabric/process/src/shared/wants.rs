@@ -7,8 +7,11 @@ use beeline_fabric::{MemberNumber, NodeId, PairId, Reached, Want};
 use beeline_mmio::{SharedMemory, thread};
 
 use super::Shared;
+use crate::interrupts::gear::Gear;
+use crate::interrupts::inbox::User;
 use crate::pair::{Pair, Reachable, reach};
 use crate::words::{CLAIMS, Published, WordsError};
+use crate::yard::Yard;
 
 /// Memory of the bank, given back where it is dropped.
 struct Unused {
@@ -101,10 +104,12 @@ impl Shared {
     /// This member as one that uses its own segments.
     fn reach_itself(&self) -> Result<Reachable, WordsError> {
         let (claims, view, _) = Published::new("beeline-claims", CLAIMS)?;
-        let consumer = Pair::with_itself(None, view.clone());
-        self.lock().admit(self.own.node, view, consumer);
+        let (yard, _) = Yard::create()?;
+        let gear = Gear::new(self.own.member, self.bells.clone(), yard.clone());
+        let user = Arc::new(User { uses: view.clone(), yard });
         let board = self.board_view.clone();
-        let provider = Pair::with_itself(Some(Arc::clone(&self.bank)), board.clone());
+        let [consumer, provider] = Pair::with_itself(user, Arc::clone(&self.bank), gear, board.clone());
+        self.lock().admit(self.own.node, view, consumer);
         Ok((provider, Reached::Provider { board, claims }))
     }
 }

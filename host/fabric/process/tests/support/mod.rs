@@ -5,6 +5,7 @@
 //! does not come.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub mod interrupts;
 pub mod script;
 pub mod segments;
 
@@ -130,6 +131,13 @@ impl Process {
     /// Has it begin a call.
     pub fn begin(&mut self, line: &str) {
         writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    /// Whether a call that was begun has come to its end.
+    pub fn has_said(&self) -> bool {
+        let pipe = rustix::event::PollFd::new(self.output.get_ref(), rustix::event::PollFlags::IN);
+        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        !self.output.buffer().is_empty() || rustix::event::poll(&mut [pipe], Some(&now)).unwrap() == 1
     }
 
     /// What came of a call.

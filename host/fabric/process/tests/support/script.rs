@@ -9,12 +9,14 @@ use beeline_fabric::{
 };
 use beeline_fabric_process::{FabricConfig, FabricMember, Map, NotMapped, Sequence};
 
+use super::interrupts::Interrupts;
 use super::say;
 
 /// A member and what it has, by name.
 struct Player {
     // Before the member, which they are of.
     maps: HashMap<String, Map>,
+    interrupts: Interrupts,
     locals: HashMap<String, LocalSegment>,
     remotes: HashMap<String, RemoteSegment>,
     sequences: HashMap<String, (Sequence, Option<SequenceStart>)>,
@@ -26,7 +28,8 @@ pub fn run(config: FabricConfig) {
     let member = FabricMember::open(config).unwrap();
     let (maps, locals) = (HashMap::new(), HashMap::new());
     let (remotes, sequences) = (HashMap::new(), HashMap::new());
-    let mut player = Player { maps, locals, remotes, sequences, member: Some(member) };
+    let interrupts = Interrupts::default();
+    let mut player = Player { maps, interrupts, locals, remotes, sequences, member: Some(member) };
     say("joined");
     for line in std::io::stdin().lines() {
         let line = line.unwrap();
@@ -108,7 +111,10 @@ impl Player {
             ["fork", name] => self.fork(self.locals[name]),
             ["fork-checks", name] => self.fork_checks(name),
             ["churn", id] => self.churn(number(id)),
-            _ => panic!("{words:?} is no call"),
+            _ => {
+                let said = self.interrupts.play(self.member.as_ref().unwrap(), words);
+                said.unwrap_or_else(|| panic!("{words:?} is no call"))
+            }
         }
     }
 

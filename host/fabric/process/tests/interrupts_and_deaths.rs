@@ -5,6 +5,7 @@
 
 mod support;
 
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -44,30 +45,37 @@ fn kills() -> u64 {
     number("BEELINE_KILLS").unwrap_or(20)
 }
 
-/// A process that sends messages of so many bytes and triggers until it is killed.
-fn sender(fabric: &Fabric, bytes: usize) -> Process {
+/// A process that sends numbered messages of so many bytes until it is killed.
+fn sender(fabric: &Fabric, number: u64, bytes: usize) -> Process {
     let mut sender = fabric.member(8);
     sender.expect("data-trigger-of d 4 6 forever", "ok");
-    sender.begin(&format!("storm-data d {bytes}"));
+    sender.begin(&format!("storm-data d {number} {bytes}"));
     sender
 }
 
-/// Takes messages until it is told to end. Those of one sender follow each other, and a new sender begins anew.
-fn take_all(messages: &DataInterrupt, is_over: &AtomicBool) -> u64 {
-    let (mut next, mut taken) = ([0_u64; 2], 0);
-    while !is_over.load(Ordering::Relaxed) {
+/// Takes messages until it is told to end, and there are no more. Says how many came of each sender.
+fn take_all(messages: &DataInterrupt, is_over: &AtomicBool) -> BTreeMap<u64, u64> {
+    let mut taken = BTreeMap::new();
+    loop {
+        let is_last = is_over.load(Ordering::Relaxed);
         let mut buffer = [0; 300];
-        let Ok(bytes) = messages.wait(&mut buffer, Some(Duration::from_millis(100))) else { continue };
-        let number = u64::from_le_bytes(*buffer.first_chunk().unwrap());
-        let of = usize::from(bytes == 300);
-        assert!(number == next[of] || number == 0, "{number} comes after {:?}", next[of]);
-        assert_eq!(bytes, [100, 300][of]);
-        assert!(buffer[8..bytes].iter().all(|byte| *byte == number as u8), "message {number} is torn");
-        next[of] = number + 1;
-        taken += 1;
+        match messages.wait(&mut buffer, Some(Duration::from_millis(100))) {
+            Ok(bytes) => {
+                let [sender, number] =
+                    [0, 8].map(|at| u64::from_le_bytes(*buffer[at..].first_chunk().unwrap()));
+                let next = taken.entry(sender).or_insert(0);
+                assert_eq!(number, *next, "of sender {sender}");
+                assert_eq!(bytes, SIZES[(sender % 2) as usize]);
+                assert!(buffer[16..bytes].iter().all(|byte| *byte == number as u8), "it is torn");
+                *next += 1;
+            }
+            Err(_) if is_last => return taken,
+            Err(_) => {}
+        }
     }
-    taken
 }
+
+const SIZES: [usize; 2] = [100, 300];
 
 #[test]
 fn messages_come_whole_and_in_order_while_their_senders_are_killed() {
@@ -80,18 +88,16 @@ fn messages_come_whole_and_in_order_while_their_senders_are_killed() {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let taker = scope.spawn(|| take_all(&messages, &is_over));
-        let mut senders = [100, 300].map(|bytes| sender(&fabric, bytes));
-        for kill in 0..kills() {
+        let mut senders = VecDeque::from([sender(&fabric, 0, SIZES[0]), sender(&fabric, 1, SIZES[1])]);
+        for number in 2..kills() + 2 {
             random.rest();
-            let which = (kill % 2) as usize;
-            let (killed, bytes) = (&mut senders[which], [100, 300][which]);
-            let old = std::mem::replace(killed, fabric.member(12));
-            old.kill();
-            *killed = sender(&fabric, bytes);
+            senders.push_back(sender(&fabric, number, SIZES[(number % 2) as usize]));
+            senders.pop_front().unwrap().kill();
         }
         senders.into_iter().for_each(Process::kill);
         is_over.store(true, Ordering::Relaxed);
-        assert!(taker.join().unwrap() > 0);
+        let taken = taker.join().unwrap();
+        assert!(taken.len() > 1, "{taken:?}");
     });
 }
 

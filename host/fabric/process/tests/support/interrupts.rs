@@ -88,7 +88,7 @@ impl Interrupts {
             ["storm", name] => loop {
                 self.triggers[name].trigger().unwrap();
             },
-            ["storm-data", name, bytes] => self.storm_data(name, number(bytes)),
+            ["storm-data", name, sender, bytes] => self.storm_data(name, number(sender), number(bytes)),
             ["wait", name, wait] => said(self.own[name].wait(timeout(wait))),
             ["wait-all", name] => {
                 let taken = (0..).take_while(|_| self.own[name].wait(Some(Duration::ZERO)).is_ok()).count();
@@ -190,10 +190,10 @@ impl Interrupts {
     }
 
     /// Sends numbered messages until it is killed, as fast as they are taken.
-    fn storm_data(&self, name: &str, bytes: usize) -> String {
+    fn storm_data(&self, name: &str, sender: u64, bytes: usize) -> String {
         let mut sent = 0_u64;
         loop {
-            let mut message = sent.to_le_bytes().to_vec();
+            let mut message = [sender.to_le_bytes(), sent.to_le_bytes()].concat();
             message.resize(bytes, sent as u8);
             match self.data_triggers[name].trigger(&message) {
                 Ok(()) => sent += 1,

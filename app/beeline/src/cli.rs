@@ -5,6 +5,7 @@ use clap::{Parser, Subcommand};
 
 use crate::compare::args::CompareArgs;
 use crate::doctor::args::DoctorArgs;
+use crate::fabric::args::FabricArgs;
 use crate::figures::FiguresArgs;
 use crate::generate::GenerateArgs;
 use crate::kv::args::KvArgs;
@@ -48,6 +49,8 @@ pub enum Command {
     Stat(StatArgs),
     /// Serve a key-value store to programs of this machine, or call one
     Kv(KvArgs),
+    /// Show the nodes, members and segments of a fabric, and repair what they have left
+    Fabric(FabricArgs),
     /// Send frames in virtual time: latency, rate, link bytes, disorder and cost on the machines of platform files
     Sim(SimArgs),
     /// Show the packets on the link while a frame is sent in virtual time, as a protocol analyser does

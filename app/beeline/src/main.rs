@@ -1,4 +1,4 @@
-//! The `beeline` program: compare, send, nic, ping, stat, kv, sim, trace, platforms, doctor.
+//! The `beeline` program: compare, send, nic, ping, stat, kv, fabric, sim, trace, platforms, doctor.
 //!
 //! It measures, shows and runs what the libraries do; it decides nothing about windows, interfaces or devices.
 #![forbid(unsafe_code)]
@@ -8,6 +8,7 @@ mod cli;
 mod compare;
 mod cores;
 mod doctor;
+mod fabric;
 mod failure;
 mod figures;
 mod generate;
@@ -77,6 +78,7 @@ fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::Ping(args) => ping::run(args),
         Command::Stat(args) => stat::run(args),
         Command::Kv(args) => return kv::run(args),
+        Command::Fabric(args) => fabric::run(args),
         Command::Sim(args) => sim::run(args),
         Command::Trace(args) => trace::run(args),
         Command::Platforms(args) => platforms::run(args),

@@ -154,6 +154,8 @@ const FLOORS: &[(&str, &[&str])] = &[
             "host/rpc",
             "host/rpc/kv",
             "host/session",
+            "host/fabric",
+            "host/fabric/process",
             "lab/floor",
             "lab/platforms",
             "lab/experiments",

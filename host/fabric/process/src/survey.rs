@@ -9,7 +9,7 @@ use beeline_fabric::{
 };
 
 use crate::names::{kind, node_of, offer_name, registry_name};
-use crate::questions::{AnswerError, Question, report_of};
+use crate::questions::{AnswerError, Question, SEGMENTS_AT_ONCE, report_of};
 
 /// Why a fabric cannot be looked at.
 #[derive(Debug, thiserror::Error)]
@@ -142,14 +142,15 @@ impl Survey {
             if report.node != node {
                 return Err(AskError::Node { pid, said: report.node });
             }
-            let last = more.last().map(|segment| segment.number);
+            // What is not full is the last, so nobody is kept by one who names a segment at a time.
+            let last = more.get(SEGMENTS_AT_ONCE - 1).map(|segment| segment.number);
             segments.extend(more);
             if segments.len() > MAX_SEGMENTS {
                 return Err(broken(AnswerError::Value));
             }
             match last {
-                Some(last) if segments.len() < report.segments as usize => after = last,
-                _ => return Ok(Report { pid, member: report, segments }),
+                Some(last) => after = last,
+                None => return Ok(Report { pid, member: report, segments }),
             }
         }
     }

@@ -209,9 +209,12 @@ fn members_that_answer_what_they_like_are_errors_and_keep_nobody() {
     assert!(matches!(empty, AskError::Answer { error: AnswerError::Length(0), .. }), "{empty}");
     let other = ask(lie(5, 0)).unwrap_err();
     assert!(matches!(other, AskError::Node { said: NodeId(5), .. }), "{other}");
-    // The same segment over and over.
-    let mut segment = [0; 32];
-    segment[0] = 1;
-    let again = ask([lie(4, 200).as_slice(), &segment].concat()).unwrap_err();
+    let segments = |count: u16| -> Vec<u8> {
+        let segment = |number: u16| [number.to_le_bytes().as_slice(), &[0; 30]].concat();
+        (1..=count).flat_map(segment).collect()
+    };
+    assert_eq!(ask([lie(4, 200), segments(1)].concat()).unwrap().segments.len(), 1);
+    // The same segments over and over.
+    let again = ask([lie(4, 200), segments(1024)].concat()).unwrap_err();
     assert!(matches!(again, AskError::Answer { error: AnswerError::Order, .. }), "{again}");
 }

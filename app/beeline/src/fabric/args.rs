@@ -1,0 +1,201 @@
+//! The command line of `beeline fabric`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use beeline_fabric::{AdapterNumber, NodeId, SegmentId};
+use clap::{Args, Subcommand};
+
+use crate::options::DomainArgs;
+
+/// Options of `fabric`.
+#[derive(Args, Debug, Clone)]
+#[command(after_help = "\
+Examples:
+  beeline fabric ls                       every node, member and segment
+  beeline fabric ls --node 4 --json       one node, for a script
+  beeline fabric watch                    the same over and over, with what changes
+  beeline fabric rm 4                     take out what dead members of node 4 have left
+  beeline fabric rm 4 17                  ask the member that has segment 17 to remove it
+  beeline fabric rm 4 17 --force          although others are connected to it
+  beeline fabric link down 4 0            as if the cable of adapter 0 of node 4 had been pulled
+  beeline fabric probe 4                  whether node 4 answers, and by which adapters
+  beeline fabric probe                    what in this machine could carry a fabric
+
+Contents of segments are never read.")]
+pub struct FabricArgs {
+    /// What to do with a fabric
+    #[command(subcommand)]
+    pub action: FabricAction,
+}
+
+/// What can be done with a fabric.
+#[derive(Subcommand, Debug, Clone)]
+pub enum FabricAction {
+    /// List nodes, their members, adapters and segments
+    Ls(LsArgs),
+    /// Show what `ls` shows over and over, and what has changed
+    Watch(WatchArgs),
+    /// Take out what dead members of a node have left, or remove a segment
+    Rm(RmArgs),
+    /// Take the link of an adapter up or down
+    Link(LinkArgs),
+    /// Say whether a node answers; without one, which PCIe functions and ports could carry a fabric
+    Probe(ProbeArgs),
+}
+
+/// The fabric that a command looks at.
+#[derive(Args, Debug, Clone)]
+pub struct SurveyArgs {
+    #[command(flatten)]
+    pub domain: DomainArgs,
+    /// Milliseconds that a member may take to answer; one that is stopped never does
+    #[arg(long, default_value_t = 1000, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
+    pub timeout_ms: u64,
+}
+
+impl SurveyArgs {
+    /// How long a member may take.
+    pub fn patience(&self) -> Duration {
+        Duration::from_millis(self.timeout_ms)
+    }
+}
+
+/// Options of `fabric ls`.
+#[derive(Args, Debug, Clone)]
+#[command(after_help = "\
+Examples:
+  beeline fabric ls
+  beeline fabric ls --node 4 --node 8
+  beeline fabric ls --json | jq '.nodes[].members[].segments[]'")]
+pub struct LsArgs {
+    #[command(flatten)]
+    pub survey: SurveyArgs,
+    /// Only this node; may be given several times
+    #[arg(long = "node", value_name = "NODE", value_parser = node())]
+    pub nodes: Vec<u16>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `fabric watch`.
+#[derive(Args, Debug, Clone)]
+#[command(after_help = "\
+Examples:
+  beeline fabric watch
+  beeline fabric watch --interval-ms 200 > changes.log     a line for each change
+  beeline fabric watch --json                              one object a look, for a program")]
+pub struct WatchArgs {
+    #[command(flatten)]
+    pub ls: LsArgs,
+    /// Milliseconds between looks
+    #[arg(long, default_value_t = 1000, value_name = "MS", value_parser = clap::value_parser!(u64).range(50..=60_000))]
+    pub interval_ms: u64,
+    /// End after so many looks [default: never]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub count: Option<u64>,
+}
+
+/// Options of `fabric rm`.
+#[derive(Args, Debug, Clone)]
+#[command(after_help = "\
+Examples:
+  beeline fabric rm 4                     names of dead members of node 4
+  beeline fabric rm 4 17                  segment 17, if nobody uses it
+  beeline fabric rm 4 17 --force          segment 17, from its users too
+
+A member that lives removes its segment itself, and its program has a handle of nothing then. A segment that its own program has mapped
+is not removed.")]
+pub struct RmArgs {
+    #[command(flatten)]
+    pub survey: SurveyArgs,
+    /// The node
+    #[arg(value_name = "NODE", value_parser = node())]
+    pub node: u16,
+    /// A segment of it
+    #[arg(value_name = "ID", value_parser = segment())]
+    pub id: Option<u32>,
+    /// Although others are connected to it: they lose their connections
+    #[arg(long, requires = "id")]
+    pub force: bool,
+}
+
+/// Options of `fabric link`.
+#[derive(Args, Debug, Clone)]
+#[command(after_help = "\
+Examples:
+  beeline fabric link down 4 0            node 4 loses its adapter 0
+  beeline fabric link up 4 0              and has it again
+
+Every member of the node that lives is asked. One that joins later has all of its adapters up.")]
+pub struct LinkArgs {
+    #[command(flatten)]
+    pub survey: SurveyArgs,
+    /// Up or down
+    #[arg(value_enum, value_name = "up|down")]
+    pub to: LinkState,
+    /// The node
+    #[arg(value_name = "NODE", value_parser = node())]
+    pub node: u16,
+    /// Number of the adapter, 0 to 15
+    #[arg(value_name = "ADAPTER", value_parser = clap::value_parser!(u32).range(0..16))]
+    pub adapter: u32,
+}
+
+impl LinkArgs {
+    /// The adapter that was given.
+    ///
+    /// # Panics
+    /// Not: the command line takes no other numbers.
+    pub fn adapter(&self) -> AdapterNumber {
+        AdapterNumber::new(self.adapter).expect("the command line takes no other numbers")
+    }
+}
+
+/// What a link is taken to.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkState {
+    /// The adapter carries stores again
+    Up,
+    /// As if its cable had been pulled
+    Down,
+}
+
+/// Options of `fabric probe`.
+#[derive(Args, Debug, Clone)]
+#[command(after_help = "\
+Examples:
+  beeline fabric probe 4                  exit code 0 if a member of node 4 answers, 1 if none does
+  beeline fabric probe                    PCIe endpoints, bridges and ports of this machine")]
+pub struct ProbeArgs {
+    #[command(flatten)]
+    pub survey: SurveyArgs,
+    /// The node; without it, the PCIe functions of this machine are looked at
+    #[arg(value_name = "NODE", value_parser = node())]
+    pub node: Option<u16>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Where sysfs is
+    #[arg(long, value_name = "DIR", default_value = "/sys", hide = true)]
+    pub sysfs: PathBuf,
+}
+
+fn node() -> clap::builder::RangedI64ValueParser<u16> {
+    clap::value_parser!(u16).range(0..)
+}
+
+fn segment() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(0..)
+}
+
+/// A node that was given.
+pub fn node_id(number: u16) -> NodeId {
+    NodeId(number)
+}
+
+/// A segment that was given.
+pub fn segment_id(number: u32) -> SegmentId {
+    SegmentId(number)
+}

@@ -1,0 +1,29 @@
+//! `beeline fabric`: what there is of a fabric on this machine, and what is to be done with it by hand.
+//!
+//! Everything is asked of `host/fabric/process` (`Survey`); here are words, tables and what changed.
+
+pub mod args;
+mod changes;
+mod link;
+mod ls;
+mod pci;
+mod probe;
+mod rm;
+mod table;
+mod view;
+mod watch;
+
+use args::{FabricAction, FabricArgs};
+
+use crate::failure::Failure;
+
+/// Runs `beeline fabric`.
+pub fn run(args: &FabricArgs) -> Result<(), Failure> {
+    match &args.action {
+        FabricAction::Ls(args) => ls::run(args),
+        FabricAction::Watch(args) => watch::run(args),
+        FabricAction::Rm(args) => rm::run(args),
+        FabricAction::Link(args) => link::run(args),
+        FabricAction::Probe(args) => probe::run(args),
+    }
+}

@@ -57,7 +57,7 @@ function first_sentence(text,    end) {
 
 function head(name, section, what,    file) {
     file = out "/man" section "/" name "." section
-    printf ".TH %s %s \"\" \"libsisci %s\" \"SISCI\"\n.SH NAME\n%s \\- %s\n", name, section, version, name, what > file
+    printf ".TH %s %s \"\" \"libsisci %s\" \"SISCI\"\n.ad l\n.nh\n.SH NAME\n%s \\- %s\n", name, section, version, name, what > file
     return file
 }
 

@@ -93,6 +93,10 @@ impl Sequence {
         match (start, &self.watch) {
             (Start::Own, _) => Ok(SequenceStatus::Ok),
             (Start::At(start), Some(watch)) => Ok(watch.check_unflushed(start)),
+            // Of a connection that is lost no sequence can be started.
+            (Start::None, Some(watch)) if watch.start().0 == SequenceStatus::NotRetriable => {
+                Ok(SequenceStatus::NotRetriable)
+            }
             _ => Err(failure(errors::ILLEGAL_OPERATION, "the sequence is not started")),
         }
     }

@@ -126,6 +126,7 @@ fn what_is_installed_is_taken_away_again() {
         "lib/pkgconfig/sisci.pc",
         "lib64/libsisci.so",
         "lib64/pkgconfig/sisci.pc",
+        "share/licenses/sisci/LICENSE-MIT",
         "share/man/man3/SCIOpen.3",
         "share/man/man7/sisci.7",
         "share/sisci/examples/Makefile",

@@ -1,0 +1,161 @@
+//! The examples as users build and run them: by their Makefile against the installed tree, as processes of their own, some of which are
+//! killed.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod c;
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use c::installed::installed;
+use c::succeed;
+
+/// Where the programs are, built by their Makefile.
+fn built() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let folder = installed().prefix().join("share/sisci/examples");
+        let prefix = format!("SISCI={}", installed().prefix().display());
+        succeed(Command::new("make").arg("-C").arg(&folder).args([&prefix, "CFLAGS=-O1 -Werror -pedantic"]));
+        folder
+    })
+}
+
+/// How long a program may run before it is taken for hung; far more than any needs.
+const WATCHDOG: Duration = Duration::from_secs(120);
+
+/// A program, which is ended with its test, and if it hangs.
+struct Running {
+    child: Arc<Mutex<Child>>,
+    output: BufReader<ChildStdout>,
+}
+
+fn start(root: &Path, node: &str, program: &str, arguments: &str) -> Running {
+    let mut command = Command::new(built().join(program));
+    command.args(arguments.split_whitespace()).env("BEELINE_ROOT", root).env("BEELINE_NODE", node);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let output = BufReader::new(child.stdout.take().unwrap());
+    let child = Arc::new(Mutex::new(child));
+    let watched = Arc::downgrade(&child);
+    std::thread::spawn(move || {
+        std::thread::sleep(WATCHDOG);
+        // What reads its output then sees the end of it, and fails.
+        watched.upgrade().map(|child| child.lock().unwrap().kill())
+    });
+    Running { child, output }
+}
+
+impl Running {
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    /// Reads lines until one begins with `beginning`; what it has behind that.
+    fn behind(&mut self, beginning: &str) -> u64 {
+        loop {
+            let line = self.line();
+            assert!(!line.is_empty(), "no line `{beginning}…`");
+            if let Some(rest) = line.strip_prefix(beginning) {
+                return rest.trim().parse().unwrap();
+            }
+        }
+    }
+
+    /// What the program says until it ends, which it must without a failure.
+    fn finish(mut self) -> String {
+        let mut said = String::new();
+        self.output.read_to_string(&mut said).unwrap();
+        assert!(self.child.lock().unwrap().wait().unwrap().success(), "{said}");
+        said
+    }
+
+    fn kill(self) {
+        let mut child = self.child.lock().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let mut child = self.child.lock().unwrap();
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
+#[test]
+fn number_goes_there_and_back() {
+    let place = tempfile::tempdir().unwrap();
+    let server = start(place.path(), "4", "pingpong", "-server -rn 8");
+    let client = start(place.path(), "8", "pingpong", "-client -rn 4 -loops 300");
+    let said = client.finish();
+    assert!(said.starts_with("300 rounds, ") && said.ends_with("each\ndone\n"), "{said}");
+    assert_eq!(server.finish(), "done\n");
+}
+
+#[test]
+fn block_is_copied_and_read_back() {
+    let place = tempfile::tempdir().unwrap();
+    // The last piece is a short one.
+    let sizes = "-size 100001 -piece 4096";
+    let mut server = start(place.path(), "4", "copy", &format!("-server {sizes}"));
+    assert_eq!(server.line(), "available");
+    let client = start(place.path(), "8", "copy", &format!("-client -rn 4 {sizes}"));
+    assert_eq!(client.finish(), "100001 bytes there and back: equal\nthe server has it\n");
+    assert_eq!(server.finish(), "the block is right\n");
+}
+
+#[test]
+fn killed_consumers_lose_no_item() {
+    let place = tempfile::tempdir().unwrap();
+    let items = "-items 20000";
+    let mut producer = start(place.path(), "8", "recovery", &format!("-producer -rn 4 {items}"));
+    let mut before = 0;
+    for killed in 0..3 {
+        let mut consumer =
+            start(place.path(), "4", "recovery", &format!("-consumer -rn 8 {items} -slow 200"));
+        let from = consumer.behind("connected, from");
+        assert!(from >= before, "{from} after {before}");
+        before = consumer.behind("have");
+        assert!(before >= 5000 * (killed + 1), "{before}");
+        consumer.kill();
+    }
+    let mut last = start(place.path(), "4", "recovery", &format!("-consumer -rn 8 {items}"));
+    let from = last.behind("connected, from");
+    assert!(from >= before, "{from} after {before}");
+    assert_eq!(last.behind("consumed"), 20000);
+    assert_eq!(last.finish(), "");
+    assert_eq!(producer.behind("connected, from"), 0);
+    for _ in 0..3 {
+        // What the peer's end looks like: the segment is lost, which is the fifth reason.
+        assert_eq!(producer.behind("lost, reason"), 5);
+        producer.behind("connected again, from");
+    }
+    assert_eq!(producer.finish(), "produced 20000\n");
+}
+
+#[test]
+fn killed_producers_repeat_no_item_that_was_consumed() {
+    let place = tempfile::tempdir().unwrap();
+    let items = "-items 20000";
+    let mut consumer = start(place.path(), "4", "recovery", &format!("-consumer -rn 8 {items} -slow 200"));
+    for _ in 0..2 {
+        let mut producer = start(place.path(), "8", "recovery", &format!("-producer -rn 4 {items}"));
+        producer.behind("connected, from");
+        consumer.behind("have");
+        producer.kill();
+        assert_eq!(consumer.behind("lost, reason"), 5);
+    }
+    let mut last = start(place.path(), "8", "recovery", &format!("-producer -rn 4 {items}"));
+    let has = consumer.behind("connected again, have");
+    assert!(has >= 10000, "{has}");
+    assert_eq!(last.behind("connected, from"), has);
+    assert_eq!(last.finish(), "produced 20000\n");
+    assert_eq!(consumer.behind("consumed"), 20000);
+}

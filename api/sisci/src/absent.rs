@@ -1,6 +1,7 @@
 //! Functions that are not there: each says so, and none pretends to have done anything.
 //!
-//! `NOT_IMPLEMENTED` are those that are not built yet: interrupts, queues of DMA, memory of the program and sharing of segments.
+//! `NOT_IMPLEMENTED` are those that are not built yet: interrupts, memory of the program, sharing of segments, and
+//! DMA of version 1.
 //! `NOT_SUPPORTED` are those that memory of one host has nothing for: registers and addresses of a bus, lent devices, interrupts that a store
 //! triggers. `DEPRECATED` are those of version 1 that have another way.
 
@@ -9,8 +10,8 @@ use core::ffi::c_void;
 use beeline_ffi::Out;
 
 use crate::constants::*;
-use crate::edge::{Error, edge, edge_without_code, failure};
-use crate::errors::{DEPRECATED, NOT_IMPLEMENTED, NOT_SUPPORTED};
+use crate::edge::{Error, edge, failure};
+use crate::errors::{DEPRECATED, DMA_NOT_AVAILABLE, ILLEGAL_PARAMETER, NOT_IMPLEMENTED, NOT_SUPPORTED};
 use crate::exports::three_names;
 use crate::flags::Flags;
 use crate::session;
@@ -64,17 +65,7 @@ absent! {
     SCIShareSegment(segment: Pointer), 0;
     SCIAttachLocalSegment(sd: Pointer, segment: Place, segment_id: u32, size: Pointer, callback: Pointer, arg: Pointer) [segment], SCI_FLAG_USE_CALLBACK;
     SCIRegisterSegmentMemory(address: Pointer, size: usize, segment: Pointer), SCI_FLAG_LOCK_USER_MEM | SCI_FLAG_PHYSICAL | SCI_FLAG_CUDA_BUFFER | SCI_FLAG_SCIF_BUFFER;
-    SCICreateDMAQueue(sd: Pointer, dq: Place, local_adapter_no: u32, max_entries: u32) [dq], SCI_FLAG_DMA_PHDMA | SCI_FLAG_DMA_GLOBAL | SCI_FLAG_DMA_SYSDMA | SCI_FLAG_DMA_ADAPTER;
-    SCIRemoveDMAQueue(dq: Pointer), 0;
-    SCIStartDmaTransfer(dq: Pointer, local_segment: Pointer, remote_segment: Pointer, local_offset: usize, size: usize, remote_offset: usize, callback: Pointer, arg: Pointer), TRANSFER;
     SCIStartDmaTransferMem(dq: Pointer, local_address: Pointer, remote_segment: Pointer, size: usize, remote_offset: usize, callback: Pointer, arg: Pointer), TRANSFER;
-    SCIStartDmaTransferVec(dq: Pointer, local_segment: Pointer, remote_segment: Pointer, vec_length: usize, vec: Pointer, callback: Pointer, arg: Pointer), TRANSFER;
-    DISStartDmaTransfer(dq: Pointer, local_segment: Pointer, remote_segment: Pointer, local_offset: usize, size: usize, remote_offset: usize, callback: Pointer, arg: Pointer), TRANSFER;
-    DISStartDmaTransferVec(dq: Pointer, local_segment: Pointer, remote_segment: Pointer, vec_length: usize, vec: Pointer, callback: Pointer, arg: Pointer), TRANSFER;
-    SCIWaitForDMAQueue(dq: Pointer, timeout: u32) -> u32, 0;
-    SCIAbortDMAQueue(dq: Pointer), 0;
-    SCIRequestDMAChannel(sd: Pointer, channel: Place, local_adapter_no: u32, kind: u32, channel_id: u32) [channel], SCI_FLAG_DMA_CHANNEL_SHARED;
-    SCIAssignDMAChannel(channel: Pointer, dq: Pointer), 0;
     SCICreateInterrupt(sd: Pointer, interrupt: Place, local_adapter_no: u32, interrupt_no: Pointer, callback: Pointer, arg: Pointer) [interrupt], SCI_FLAG_USE_CALLBACK | SCI_FLAG_FIXED_INTNO | SCI_FLAG_SHARED_INT | SCI_FLAG_CONDITIONAL_INTERRUPT | SCI_FLAG_COUNTING_INT;
     SCICreateNamedInterrupt(sd: Pointer, interrupt: Place, local_adapter_no: u32, name: Pointer, callback: Pointer, arg: Pointer) [interrupt], SCI_FLAG_USE_CALLBACK | SCI_FLAG_SHARED_INT | SCI_FLAG_COUNTING_INT;
     SCIRemoveInterrupt(interrupt: Pointer), 0;
@@ -131,14 +122,17 @@ absent! {
     SCIAbortBlockTransfer(block: Pointer), 0;
 }
 
-// Those without flags.
+absent! {
+    DMA_NOT_AVAILABLE:
+    SCIRequestDMAChannel(sd: Pointer, channel: Place<'_>, local_adapter_no: u32, kind: u32, channel_id: u32) [channel], SCI_FLAG_DMA_CHANNEL_SHARED;
+}
+
+// No channel is ever given.
+absent! {
+    ILLEGAL_PARAMETER:
+    SCIAssignDMAChannel(channel: Pointer, dq: Pointer), 0;
+}
+
 three_names!(SCIReturnDMAChannel, (_channel: Pointer, error: Error<'_>), {
-    let _zero = answer("SCIReturnDMAChannel", (0, 0), NOT_IMPLEMENTED, error);
-});
-
-/// `SCI_DMAQUEUE_IDLE`: there is no such queue.
-const IDLE: u32 = 0;
-
-three_names!(SCIDMAQueueState, (_queue: Pointer) -> u32, {
-    edge_without_code("SCIDMAQueueState", IDLE, || Err(failure(NOT_IMPLEMENTED, "queues of DMA are not built yet")))
+    let _zero = answer("SCIReturnDMAChannel", (0, 0), ILLEGAL_PARAMETER, error);
 });

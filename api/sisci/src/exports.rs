@@ -2,8 +2,9 @@
 
 use core::ffi::{c_char, c_void};
 
-use beeline_ffi::{Handle, Out, Text};
+use beeline_ffi::{Array, Handle, Out, Text};
 
+use crate::dma::{DmaCallback, Piece, Queue};
 use crate::edge::Error;
 use crate::lifecycle::Descriptor;
 use crate::local::{Local, LocalCallback};
@@ -11,7 +12,7 @@ use crate::map::Map;
 use crate::node::NodeIds;
 use crate::remote::{Remote, RemoteCallback};
 use crate::sequence::Sequence;
-use crate::{copy, errors, lifecycle, local, map, node, query, remote, sequence};
+use crate::{copy, dma, errors, lifecycle, local, map, node, query, remote, sequence};
 
 /// Exports a function under its name and the two that macros of other headers make of it.
 macro_rules! three_names {
@@ -182,4 +183,63 @@ exports! {
     GetSciMemCopyFunction() -> u32 = copy::copy_function;
     SetSciMemCopyFunction(function: u32) = copy::set_copy_function;
     SCIGetMapPhysAddr(map: Handle<Map>) -> u64 = map::physical_address;
+
+    SCICreateDMAQueue(
+        sd: Handle<Descriptor>,
+        queue: Out<'_, Handle<Queue>>,
+        adapter: u32,
+        max_entries: u32,
+        flags: u32,
+        error: Error<'_>,
+    ) = dma::create;
+    SCIRemoveDMAQueue(queue: Handle<Queue>, flags: u32, error: Error<'_>) = dma::remove_queue;
+    SCIStartDmaTransfer(
+        queue: Handle<Queue>,
+        local: Handle<Local>,
+        remote: Handle<Remote>,
+        local_offset: usize,
+        bytes: usize,
+        remote_offset: usize,
+        callback: Option<DmaCallback>,
+        argument: *mut c_void,
+        flags: u32,
+        error: Error<'_>,
+    ) = dma::start;
+    DISStartDmaTransfer(
+        queue: Handle<Queue>,
+        local: Handle<Local>,
+        remote: Handle<Remote>,
+        local_offset: usize,
+        bytes: usize,
+        remote_offset: usize,
+        callback: Option<DmaCallback>,
+        argument: *mut c_void,
+        flags: u32,
+        error: Error<'_>,
+    ) = dma::start;
+    SCIStartDmaTransferVec(
+        queue: Handle<Queue>,
+        local: Handle<Local>,
+        remote: Handle<Remote>,
+        count: usize,
+        pieces: Array<'_, Piece>,
+        callback: Option<DmaCallback>,
+        argument: *mut c_void,
+        flags: u32,
+        error: Error<'_>,
+    ) = dma::start_vector;
+    DISStartDmaTransferVec(
+        queue: Handle<Queue>,
+        local: Handle<Local>,
+        remote: Handle<Remote>,
+        count: usize,
+        pieces: Array<'_, Piece>,
+        callback: Option<DmaCallback>,
+        argument: *mut c_void,
+        flags: u32,
+        error: Error<'_>,
+    ) = dma::start_vector;
+    SCIDMAQueueState(queue: Handle<Queue>) -> u32 = dma::state;
+    SCIWaitForDMAQueue(queue: Handle<Queue>, timeout: u32, flags: u32, error: Error<'_>) -> u32 = dma::wait;
+    SCIAbortDMAQueue(queue: Handle<Queue>, flags: u32, error: Error<'_>) = dma::abort;
 }

@@ -12,8 +12,10 @@
 #![expect(unsafe_code, reason = "the C interface")]
 
 mod absent;
+mod callback;
 mod constants;
 mod copy;
+mod dma;
 mod edge;
 mod errors;
 mod exports;

@@ -1,11 +1,13 @@
 //! Segments of this process.
 
 use core::ffi::c_void;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use beeline_fabric::{AdapterNumber, Call, LocalEvent, LocalSegment, SegmentId, Value};
 use beeline_ffi::{Handle, Kind, Out, Outcome};
 
+use crate::callback::{Argument, Caller, check_callback, check_waits};
 use crate::constants::{
     SCI_CB_CONNECT, SCI_CB_DISCONNECT, SCI_CB_LOST, SCI_CB_NOT_OPERATIONAL, SCI_CB_OPERATIONAL,
     SCI_FLAG_ALLOW_UNICAST, SCI_FLAG_AUTO_ID, SCI_FLAG_BROADCAST, SCI_FLAG_DMA_SOURCE_ONLY, SCI_FLAG_EMPTY,
@@ -13,11 +15,12 @@ use crate::constants::{
     SCI_FLAG_SHARE_EXTERNAL, SCI_FLAG_USE_CALLBACK,
 };
 use crate::edge::{Error, edge, edge_without_code, refused, unexpected};
+use crate::errors;
 use crate::flags::Flags;
 use crate::handles::{Object, Table};
 use crate::lifecycle::{DESCRIPTORS, Descriptor};
 use crate::node::timeout_nanos;
-use crate::session::Belongs;
+use crate::session::{Belongs, Session};
 use crate::uses::Use;
 
 /// `sci_local_segment_t`.
@@ -27,8 +30,10 @@ pub(crate) struct Local {
     pub(crate) segment: LocalSegment,
     id: SegmentId,
     bytes: usize,
-    /// The adapter on which it was made available last: events are of that one.
-    adapter: AtomicU32,
+    /// The adapter on which it was made available last: connections are by that one.
+    adapter: Arc<AtomicU32>,
+    /// Of its callback, if it has one.
+    caller: Option<Caller>,
 }
 
 impl Kind for Local {
@@ -48,12 +53,8 @@ pub(crate) static LOCALS: Table<Local> = Table::new();
 pub(crate) type LocalCallback = extern "C" fn(*mut c_void, Handle<Local>, u32, u32, u32, u32) -> u32;
 
 const CREATE: Flags = Flags {
-    done: SCI_FLAG_PRIVATE | SCI_FLAG_AUTO_ID | SCI_FLAG_DMA_SOURCE_ONLY,
-    not_done: SCI_FLAG_USE_CALLBACK
-        | SCI_FLAG_EMPTY
-        | SCI_FLAG_BROADCAST
-        | SCI_FLAG_ALLOW_UNICAST
-        | SCI_FLAG_SHARE_EXTERNAL,
+    done: SCI_FLAG_USE_CALLBACK | SCI_FLAG_PRIVATE | SCI_FLAG_AUTO_ID | SCI_FLAG_DMA_SOURCE_ONLY,
+    not_done: SCI_FLAG_EMPTY | SCI_FLAG_BROADCAST | SCI_FLAG_ALLOW_UNICAST | SCI_FLAG_SHARE_EXTERNAL,
 };
 const PREPARE: Flags = Flags { done: SCI_FLAG_DMA_SOURCE_ONLY, not_done: SCI_FLAG_BROADCAST };
 const UNAVAILABLE: Flags = Flags { done: SCI_FLAG_FORCE_DISCONNECT, not_done: SCI_FLAG_NOTIFY };
@@ -65,8 +66,8 @@ pub(crate) fn create(
     segment: Out<'_, Handle<Local>>,
     id: u32,
     bytes: usize,
-    _callback: Option<LocalCallback>,
-    _argument: *mut c_void,
+    callback: Option<LocalCallback>,
+    argument: *mut c_void,
     flags: u32,
     error: Error<'_>,
 ) {
@@ -74,6 +75,7 @@ pub(crate) fn create(
         segment.put(Handle::NULL, "segment")?;
         let (session, of_descriptor) = DESCRIPTORS.with(descriptor, |descriptor| {
             CREATE.check(flags)?;
+            check_callback(flags, callback.is_some())?;
             Ok((descriptor.session().clone(), descriptor.uses.begin()?))
         })?;
         let created = session.call(Call::CreateSegment {
@@ -85,16 +87,25 @@ pub(crate) fn create(
             has_callback: false,
         })?;
         let Value::Local(local, id) = created else { return Err(unexpected()) };
+        let has_callback = flags & SCI_FLAG_USE_CALLBACK != 0;
+        let adapter = Arc::new(AtomicU32::new(0));
         let make = |belongs| Local {
             belongs,
             _of_descriptor: of_descriptor,
             segment: local,
             id,
             bytes,
-            adapter: AtomicU32::new(0),
+            adapter: Arc::clone(&adapter),
+            caller: has_callback.then(Caller::default),
         };
         match LOCALS.make(&session, make, |local| remove(local, true)) {
-            Ok(handle) => segment.put(handle, "segment"),
+            Ok(handle) => {
+                segment.put(handle, "segment")?;
+                match callback.filter(|_| has_callback) {
+                    Some(callback) => begin_calls(handle, local, adapter, (callback, argument)),
+                    None => Ok(()),
+                }
+            }
             Err(failure) => {
                 // There is no handle for it, so nobody else has removed it.
                 let _removed = session.call(Call::RemoveSegment { local, is_forced: true });
@@ -102,6 +113,49 @@ pub(crate) fn create(
             }
         }
     });
+}
+
+/// Begins to tell the callback of a segment what happens to it; the segment is removed if that cannot be.
+fn begin_calls(
+    handle: Handle<Local>,
+    local: LocalSegment,
+    adapter: Arc<AtomicU32>,
+    (callback, argument): (LocalCallback, *mut c_void),
+) -> Outcome<()> {
+    let argument = Argument::of(argument);
+    let begun = LOCALS.with(handle, |segment| {
+        let session = Arc::clone(segment.session());
+        let next = move || next_event(&session, local, None, &adapter).ok();
+        let call = move |(reason, node, adapter)| {
+            callback(argument.get(), handle, reason, node, adapter, errors::OK)
+        };
+        segment.caller.as_ref().map_or(Ok(()), |caller| caller.begin(next, call))
+    });
+    begun.or_else(|failure| {
+        remove(handle, true)?;
+        Err(failure)
+    })
+}
+
+/// Waits for what happens to a segment next: what C is told, from which node, by which adapter.
+fn next_event(
+    session: &Session,
+    local: LocalSegment,
+    timeout_nanos: Option<u64>,
+    adapter: &AtomicU32,
+) -> Outcome<(u32, u32, u32)> {
+    let Value::LocalEvent(event) = session.call(Call::WaitLocal { local, timeout_nanos })? else {
+        return Err(unexpected());
+    };
+    let (own, by) = (session.member().node(), adapter.load(Ordering::Relaxed));
+    let (reason, from, by) = match event {
+        LocalEvent::Connect(node) => (SCI_CB_CONNECT, node, by),
+        LocalEvent::Disconnect(node) => (SCI_CB_DISCONNECT, node, by),
+        LocalEvent::Lost(node) => (SCI_CB_LOST, node, by),
+        LocalEvent::NotOperational(adapter) => (SCI_CB_NOT_OPERATIONAL, own, adapter.number()),
+        LocalEvent::Operational(adapter) => (SCI_CB_OPERATIONAL, own, adapter.number()),
+    };
+    Ok((reason, from.0.into(), by))
 }
 
 /// Makes a call on a segment and an adapter.
@@ -156,7 +210,12 @@ pub(crate) fn remove(segment: Handle<Local>, is_forced: bool) -> Outcome<()> {
         // Who waits for an event of it is told, and leaves it.
         local.session().call(Call::RemoveSegment { local: local.segment, is_forced })
     })?;
-    LOCALS.remove(segment).map(drop)
+    // The callback may be running, and may use the handle, which is refused from here on.
+    let removed = LOCALS.remove(segment)?;
+    if let Some(caller) = &removed.caller {
+        caller.stop();
+    }
+    Ok(())
 }
 
 pub(crate) fn id(segment: Handle<Local>) -> u32 {
@@ -180,17 +239,10 @@ pub(crate) fn wait(
             Flags::NONE.check(flags)?;
             node.check("sourceNodeId")?;
             adapter.check("localAdapterNo")?;
-            let wait = Call::WaitLocal { local: local.segment, timeout_nanos: timeout_nanos(timeout) };
-            let Value::LocalEvent(event) = local.session().call(wait)? else { return Err(unexpected()) };
-            let (own, prepared) = (local.session().member().node(), local.adapter.load(Ordering::Relaxed));
-            let (reason, from, by) = match event {
-                LocalEvent::Connect(node) => (SCI_CB_CONNECT, node, prepared),
-                LocalEvent::Disconnect(node) => (SCI_CB_DISCONNECT, node, prepared),
-                LocalEvent::Lost(node) => (SCI_CB_LOST, node, prepared),
-                LocalEvent::NotOperational(adapter) => (SCI_CB_NOT_OPERATIONAL, own, adapter.number()),
-                LocalEvent::Operational(adapter) => (SCI_CB_OPERATIONAL, own, adapter.number()),
-            };
-            node.put(from.0.into(), "sourceNodeId")?;
+            check_waits(local.caller.is_some())?;
+            let (reason, from, by) =
+                next_event(local.session(), local.segment, timeout_nanos(timeout), &local.adapter)?;
+            node.put(from, "sourceNodeId")?;
             adapter.put(by, "localAdapterNo")?;
             Ok(reason)
         })

@@ -6,6 +6,7 @@ use beeline_fabric::AdapterNumber;
 use beeline_ffi::{Failure, Handle, Outcome};
 
 use crate::constants::*;
+use crate::dma::MAX_PIECES;
 use crate::edge::{Error, edge, failure, refused};
 use crate::errors;
 use crate::flags::Flags;
@@ -38,12 +39,38 @@ struct OfAdapter {
     data: *mut u32,
 }
 
-/// How a `sci_query_dma_t` begins.
+/// `sci_query_dma_t`
 #[repr(C)]
 struct OfDma {
     adapter: u32,
     subcommand: u32,
+    data: *mut Capabilities,
 }
+
+/// `sci_dma_capabilities_t`
+#[repr(C)]
+struct Capabilities {
+    channels: u32,
+    max_transfer_bytes: u32,
+    max_pieces: u32,
+    has_memory_to_io: u32,
+    has_io_to_memory: u32,
+    has_io_to_io: u32,
+    align_bytes: u32,
+    suggested_align_bytes: u32,
+}
+
+/// Transfers are copied by a thread of the process, and by whoever waits for them.
+const CAPABILITIES: Capabilities = Capabilities {
+    channels: 1,
+    max_transfer_bytes: u32::MAX,
+    max_pieces: MAX_PIECES as u32,
+    has_memory_to_io: 0,
+    has_io_to_memory: 0,
+    has_io_to_io: 0,
+    align_bytes: 1,
+    suggested_align_bytes: 64,
+};
 
 /// What is asked of an object.
 #[repr(C)]
@@ -128,6 +155,7 @@ fn of_adapter(data: *mut c_void) -> Outcome<()> {
         }
         SCI_Q_ADAPTER_NODEID => fabric.node.0.into(),
         SCI_Q_ADAPTER_CARD_TYPE => SHARED_MEMORY,
+        SCI_Q_ADAPTER_DMA_SIZE_ALIGNMENT | SCI_Q_ADAPTER_DMA_OFFSET_ALIGNMENT => CAPABILITIES.align_bytes,
         SCI_Q_ADAPTER_LINK_OPERATIONAL => {
             let session = session::current();
             // A process that has not joined has changed no link.
@@ -147,11 +175,16 @@ fn of_adapter(data: *mut c_void) -> Outcome<()> {
 }
 
 fn of_dma(data: *mut c_void) -> Outcome<()> {
-    // SAFETY: C passes a `sci_query_dma_t` with this command, which begins so.
-    let OfDma { adapter, subcommand } = unsafe { asked(data)? };
+    // SAFETY: C passes a `sci_query_dma_t` with this command.
+    let OfDma { adapter, subcommand, data: answer } = unsafe { asked(data)? };
     AdapterNumber::new(adapter).map_err(refused)?;
     match subcommand {
-        SCI_Q_DMA_CAPABILITIES => Err(failure(errors::NOT_IMPLEMENTED, "queues of DMA are not built yet")),
+        SCI_Q_DMA_CAPABILITIES if answer.is_null() => Err(Failure::invalid("data.data is NULL")),
+        SCI_Q_DMA_CAPABILITIES => {
+            // SAFETY: not NULL (checked above), so a `sci_dma_capabilities_t` of C, by the contract of this command.
+            unsafe { answer.write(CAPABILITIES) };
+            Ok(())
+        }
         _ => Err(illegal(SCI_Q_DMA, subcommand)),
     }
 }

@@ -1,11 +1,13 @@
 //! Segments of other processes, connected to.
 
 use core::ffi::c_void;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use beeline_fabric::{AdapterNumber, Call, NodeId, RemoteEvent, RemoteSegment, SegmentId, Value};
 use beeline_ffi::{Handle, Kind, Out, Outcome};
 
+use crate::callback::{Argument, Caller, check_callback, check_waits};
 use crate::constants::{
     SCI_CB_CONNECT, SCI_CB_LOST, SCI_CB_NOT_OPERATIONAL, SCI_CB_OPERATIONAL, SCI_FLAG_ASYNCHRONOUS_CONNECT,
     SCI_FLAG_BROADCAST, SCI_FLAG_USE_CALLBACK,
@@ -16,7 +18,7 @@ use crate::flags::Flags;
 use crate::handles::{Object, Table};
 use crate::lifecycle::{DESCRIPTORS, Descriptor};
 use crate::node::{node_id, timeout_nanos};
-use crate::session::Belongs;
+use crate::session::{Belongs, Session};
 use crate::uses::Use;
 
 /// `sci_remote_segment_t`.
@@ -27,7 +29,9 @@ pub(crate) struct Remote {
     node: NodeId,
     id: SegmentId,
     /// Zero until it is connected.
-    bytes: AtomicUsize,
+    bytes: Arc<AtomicUsize>,
+    /// Of its callback, if it has one.
+    caller: Option<Caller>,
 }
 
 impl Kind for Remote {
@@ -47,7 +51,7 @@ pub(crate) static REMOTES: Table<Remote> = Table::new();
 pub(crate) type RemoteCallback = extern "C" fn(*mut c_void, Handle<Remote>, u32, u32) -> u32;
 
 const CONNECT: Flags =
-    Flags { done: SCI_FLAG_ASYNCHRONOUS_CONNECT, not_done: SCI_FLAG_USE_CALLBACK | SCI_FLAG_BROADCAST };
+    Flags { done: SCI_FLAG_USE_CALLBACK | SCI_FLAG_ASYNCHRONOUS_CONNECT, not_done: SCI_FLAG_BROADCAST };
 
 #[expect(clippy::too_many_arguments, reason = "the signature of SISCI")]
 pub(crate) fn connect(
@@ -56,8 +60,8 @@ pub(crate) fn connect(
     node: u32,
     id: u32,
     adapter: u32,
-    _callback: Option<RemoteCallback>,
-    _argument: *mut c_void,
+    callback: Option<RemoteCallback>,
+    argument: *mut c_void,
     timeout: u32,
     flags: u32,
     error: Error<'_>,
@@ -67,6 +71,7 @@ pub(crate) fn connect(
         // The descriptor is not held while this waits: so that it is not hung by who closes it.
         let (session, of_descriptor) = DESCRIPTORS.with(descriptor, |descriptor| {
             CONNECT.check(flags)?;
+            check_callback(flags, callback.is_some())?;
             Ok((descriptor.session().clone(), descriptor.uses.begin()?))
         })?;
         let (node, id) = (node_id(node)?, SegmentId(id));
@@ -79,16 +84,25 @@ pub(crate) fn connect(
             has_callback: false,
         })?;
         let Value::Remote(remote, bytes) = connected else { return Err(unexpected()) };
+        let has_callback = flags & SCI_FLAG_USE_CALLBACK != 0;
+        let bytes = Arc::new(AtomicUsize::new(bytes as usize));
         let make = |belongs| Remote {
             belongs,
             _of_descriptor: of_descriptor,
             segment: remote,
             node,
             id,
-            bytes: AtomicUsize::new(bytes as usize),
+            bytes: Arc::clone(&bytes),
+            caller: has_callback.then(Caller::default),
         };
         match REMOTES.make(&session, make, remove) {
-            Ok(handle) => segment.put(handle, "segment"),
+            Ok(handle) => {
+                segment.put(handle, "segment")?;
+                match callback.filter(|_| has_callback) {
+                    Some(callback) => begin_calls(handle, remote, bytes, (callback, argument)),
+                    None => Ok(()),
+                }
+            }
             Err(failure) => {
                 // There is no handle for it, so nobody else has ended it.
                 let _ended = session.call(Call::Disconnect(remote));
@@ -110,7 +124,12 @@ pub(crate) fn remove(segment: Handle<Remote>) -> Outcome<()> {
         // Who waits for an event of it is told, and leaves it.
         remote.session().call(Call::Disconnect(remote.segment))
     })?;
-    REMOTES.remove(segment).map(drop)
+    // The callback may be running, and may use the handle, which is refused from here on.
+    let removed = REMOTES.remove(segment)?;
+    if let Some(caller) = &removed.caller {
+        caller.stop();
+    }
+    Ok(())
 }
 
 pub(crate) fn id(segment: Handle<Remote>) -> u32 {
@@ -140,27 +159,53 @@ pub(crate) fn wait(
         REMOTES.with(segment, |remote| {
             Flags::NONE.check(flags)?;
             status.check("status")?;
-            let wait = Call::WaitRemote { remote: remote.segment, timeout_nanos: timeout_nanos(timeout) };
-            let Value::RemoteEvent(event) = remote.session().call(wait)? else { return Err(unexpected()) };
-            let (reason, code) = remote.told(event);
+            check_waits(remote.caller.is_some())?;
+            let (reason, code) =
+                next_event(remote.session(), remote.segment, timeout_nanos(timeout), &remote.bytes)?;
             status.put(code, "status")?;
             Ok(reason)
         })
     })
 }
 
-impl Remote {
-    /// What C is told of an event: reason and code.
-    fn told(&self, event: RemoteEvent) -> (u32, u32) {
-        match event {
-            RemoteEvent::Connect(bytes) => {
-                self.bytes.store(bytes as usize, Ordering::Relaxed);
-                (SCI_CB_CONNECT, errors::OK)
-            }
-            RemoteEvent::NotMade(refusal) => (SCI_CB_LOST, refusal as u32),
-            RemoteEvent::NotOperational => (SCI_CB_NOT_OPERATIONAL, errors::OK),
-            RemoteEvent::Operational => (SCI_CB_OPERATIONAL, errors::OK),
-            RemoteEvent::Lost => (SCI_CB_LOST, errors::OK),
+/// Begins to tell the callback of a connection what happens to it; the connection is ended if that cannot be.
+fn begin_calls(
+    handle: Handle<Remote>,
+    remote: RemoteSegment,
+    bytes: Arc<AtomicUsize>,
+    (callback, argument): (RemoteCallback, *mut c_void),
+) -> Outcome<()> {
+    let argument = Argument::of(argument);
+    let begun = REMOTES.with(handle, |segment| {
+        let session = Arc::clone(segment.session());
+        let next = move || next_event(&session, remote, None, &bytes).ok();
+        let call = move |(reason, code)| callback(argument.get(), handle, reason, code);
+        segment.caller.as_ref().map_or(Ok(()), |caller| caller.begin(next, call))
+    });
+    begun.or_else(|failure| {
+        remove(handle)?;
+        Err(failure)
+    })
+}
+
+/// Waits for what happens to a connection next: reason and code that C is told.
+fn next_event(
+    session: &Session,
+    remote: RemoteSegment,
+    timeout_nanos: Option<u64>,
+    size: &AtomicUsize,
+) -> Outcome<(u32, u32)> {
+    let Value::RemoteEvent(event) = session.call(Call::WaitRemote { remote, timeout_nanos })? else {
+        return Err(unexpected());
+    };
+    Ok(match event {
+        RemoteEvent::Connect(bytes) => {
+            size.store(bytes as usize, Ordering::Relaxed);
+            (SCI_CB_CONNECT, errors::OK)
         }
-    }
+        RemoteEvent::NotMade(refusal) => (SCI_CB_LOST, refusal as u32),
+        RemoteEvent::NotOperational => (SCI_CB_NOT_OPERATIONAL, errors::OK),
+        RemoteEvent::Operational => (SCI_CB_OPERATIONAL, errors::OK),
+        RemoteEvent::Lost => (SCI_CB_LOST, errors::OK),
+    })
 }

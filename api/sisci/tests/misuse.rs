@@ -15,7 +15,8 @@ use c::player::{self, Player};
 const BAD: [&str; 6] = ["NULL", "wild", "0x1", "0xffffffffffffffff", "removed", "other"];
 
 /// What a function may answer to a handle that is none, and to NULL for what it must have. One that is not there looks at nothing.
-const REFUSED: [&str; 4] = ["ILLEGAL_PARAMETER", "NOT_SUPPORTED", "NOT_IMPLEMENTED", "DEPRECATED"];
+const REFUSED: [&str; 5] =
+    ["ILLEGAL_PARAMETER", "NOT_SUPPORTED", "NOT_IMPLEMENTED", "DEPRECATED", "DMA_NOT_AVAILABLE"];
 
 fn program() -> &'static PathBuf {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();

@@ -36,7 +36,7 @@ impl Names {
     }
 
     /// Runs a call that puts a handle, which has a name from then on unless it is `-`: then the call has NULL for its place.
-    fn put<T>(&self, name: &str, call: impl FnOnce(*mut Pointer) -> (T, u32)) -> (T, u32) {
+    pub fn put<T>(&self, name: &str, call: impl FnOnce(*mut Pointer) -> (T, u32)) -> (T, u32) {
         if name == "-" {
             return call(core::ptr::null_mut());
         }
@@ -106,7 +106,7 @@ pub fn code(error: u32) -> String {
     name.strip_prefix("SCI_ERR_").map_or_else(|| format!("{error:#x}"), str::to_owned)
 }
 
-const REASONS: [&str; 6] = ["none", "CONNECT", "DISCONNECT", "NOT_OPERATIONAL", "OPERATIONAL", "LOST"];
+pub const REASONS: [&str; 6] = ["none", "CONNECT", "DISCONNECT", "NOT_OPERATIONAL", "OPERATIONAL", "LOST"];
 
 /// Makes the call of a line, and says what came of it.
 fn make(names: &Names, line: &str) -> String {
@@ -210,6 +210,11 @@ fn ask(names: &Names, words: &[&str]) -> String {
         other => panic!("no call `{other}`"),
     };
     code(error)
+}
+
+/// What a callback is to do, in the place of its argument.
+pub fn how(word: &str) -> Pointer {
+    core::ptr::without_provenance_mut(super::told::HOW.iter().position(|how| *how == word).unwrap())
 }
 
 fn map(names: &Names, words: &[&str]) -> String {

@@ -56,7 +56,7 @@ pub fn make(names: &Names, words: &[&str]) -> String {
         "query_text" => query_text(n(1), size(2)),
         "query_adapter" => query_adapter(n(1), n(2)),
         "query" => query(n(1), at(2), n(3)),
-        other => panic!("no call `{other}`"),
+        _ => super::queues::make(names, words),
     }
 }
 

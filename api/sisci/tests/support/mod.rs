@@ -8,7 +8,9 @@
 
 mod actor;
 mod data;
+mod queues;
 mod sci;
+mod told;
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};

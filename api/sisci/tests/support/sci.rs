@@ -52,6 +52,12 @@ functions! {
     SCIMemCopy(memory: Pointer, map: Pointer, offset: u32, bytes: u32, flags: u32);
     SCITransferBlock(source: Pointer, source_offset: u32, map: Pointer, offset: u32, bytes: u32, flags: u32);
     SCIShareSegment(segment: Pointer, flags: u32);
+    SCICreateDMAQueue(sd: Pointer, queue: *mut Pointer, adapter: u32, entries: u32, flags: u32);
+    SCIRemoveDMAQueue(queue: Pointer, flags: u32);
+    SCIStartDmaTransfer(queue: Pointer, local: Pointer, remote: Pointer, local_offset: usize, bytes: usize, remote_offset: usize, callback: Pointer, argument: Pointer, flags: u32);
+    SCIStartDmaTransferVec(queue: Pointer, local: Pointer, remote: Pointer, count: usize, pieces: *const [u32; 4], callback: Pointer, argument: Pointer, flags: u32);
+    SCIWaitForDMAQueue(queue: Pointer, timeout: u32, flags: u32) -> u32;
+    SCIAbortDMAQueue(queue: Pointer, flags: u32);
     SCIProbeNode(sd: Pointer, adapter: u32, node: u32, flags: u32) -> i32;
     SCIQuery(command: u32, data: Pointer, flags: u32);
     SCIGetNodeIdByAdapterName(name: *const c_char, nodes: *mut [u32; 16], kind: *mut u32, flags: u32);
@@ -83,5 +89,6 @@ getters! {
     SCIGetRemoteSegmentSize(segment: Pointer) -> usize;
     SCIStoreBarrier(sequence: Pointer, flags: u32);
     SCIFlush(sequence: Pointer, flags: u32);
+    SCIDMAQueueState(queue: Pointer) -> u32;
     SCIGetMapPointer(map: Pointer) -> Pointer;
 }

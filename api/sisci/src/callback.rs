@@ -1,0 +1,201 @@
+//! Callbacks: each resource that has one has a thread, which waits for what the callback is told.
+//!
+//! So callbacks of one resource come one after the other, and those of two never wait for each other: a callback may wait for what another
+//! one does. Whoever removes a resource waits for a callback of it that is running, unless it is itself in a callback: two that remove each
+//! other's resources would wait for ever. None begins after a removal either way.
+
+use core::cell::Cell;
+use core::ffi::c_void;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use beeline_ffi::{Failure, Outcome};
+use beeline_mmio::thread;
+
+use crate::constants::SCI_FLAG_USE_CALLBACK;
+use crate::edge::failure;
+use crate::errors;
+
+/// `SCI_CALLBACK_CANCEL`
+const CANCEL: u32 = 1;
+
+thread_local! {
+    /// Whether the thread calls callbacks.
+    static CALLS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What C wants to be given in a callback.
+#[derive(Clone, Copy)]
+pub(crate) struct Argument(*mut c_void);
+
+// SAFETY: an address that is given back to C as it came, and never followed.
+unsafe impl Send for Argument {}
+
+impl Argument {
+    pub(crate) fn of(argument: *mut c_void) -> Self {
+        Argument(argument)
+    }
+
+    pub(crate) fn get(self) -> *mut c_void {
+        self.0
+    }
+}
+
+/// Fails if a program wants a callback and gives none.
+pub(crate) fn check_callback(flags: u32, is_given: bool) -> Outcome<()> {
+    if flags & SCI_FLAG_USE_CALLBACK != 0 && !is_given {
+        return Err(Failure::invalid("callback is NULL, with SCI_FLAG_USE_CALLBACK"));
+    }
+    Ok(())
+}
+
+/// Fails if a program waits for what its callback is told.
+pub(crate) fn check_waits(has_callback: bool) -> Outcome<()> {
+    if has_callback { Err(failure(errors::ILLEGAL_OPERATION, "its callback is told")) } else { Ok(()) }
+}
+
+/// The thread of a resource's callback.
+#[derive(Default)]
+pub(crate) struct Caller(Arc<Progress>);
+
+#[derive(Default)]
+struct Progress {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    is_stopped: bool,
+    is_begun: bool,
+    has_ended: bool,
+}
+
+impl Caller {
+    /// Begins to call. `next` waits for something to be told and gives nothing when there will be none any more; `call` tells it.
+    ///
+    /// # Errors
+    /// The process is out of threads.
+    pub(crate) fn begin<E>(
+        &self,
+        mut next: impl FnMut() -> Option<E> + Send + 'static,
+        mut call: impl FnMut(E) -> u32 + Send + 'static,
+    ) -> Outcome<()> {
+        self.0.lock().is_begun = true;
+        let progress = Arc::clone(&self.0);
+        let begun = thread::spawn("beeline-callback", move || {
+            CALLS.set(true);
+            while let Some(event) = next() {
+                if progress.lock().is_stopped || call(event) == CANCEL {
+                    break;
+                }
+            }
+            // Before the end is told: whoever waits for it gives back what they use.
+            drop((next, call));
+            progress.lock().has_ended = true;
+            progress.changed.notify_all();
+        });
+        match begun {
+            Ok(_detached) => Ok(()),
+            Err(error) => {
+                self.0.lock().has_ended = true;
+                Err(failure(errors::SYSTEM, format!("no thread for callbacks: {error}")))
+            }
+        }
+    }
+
+    /// Lets no callback begin any more. The resource is removed already, so that nothing is waited for. Returns when the callback that
+    /// is running has returned, unless this is called in a callback.
+    pub(crate) fn stop(&self) {
+        let mut state = self.0.lock();
+        state.is_stopped = true;
+        if !CALLS.get() {
+            while state.is_begun && !state.has_ended {
+                state = self.0.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+    }
+}
+
+impl Progress {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn stop_waits_for_the_callback_that_runs_and_none_begins_afterwards() {
+        let (tell, told) = channel();
+        let (say, said) = channel();
+        let (go_on, may_go_on) = channel::<()>();
+        let (caller, says_stopped) = (Caller::default(), say.clone());
+        let call = move |number: u32| {
+            say.send(format!("{number} begins")).unwrap();
+            may_go_on.recv().unwrap();
+            say.send(format!("{number} returns")).unwrap();
+            0
+        };
+        caller.begin(move || told.recv().ok(), call).unwrap();
+        tell.send(1).unwrap();
+        tell.send(2).unwrap();
+        assert_eq!(said.recv().unwrap(), "1 begins");
+        let stopper = std::thread::spawn(move || {
+            caller.stop();
+            says_stopped.send("stopped".to_owned()).unwrap();
+        });
+        // A stop that does not wait has said so by now.
+        assert!(said.recv_timeout(Duration::from_millis(50)).is_err());
+        go_on.send(()).unwrap();
+        assert_eq!(said.iter().collect::<Vec<_>>(), ["1 returns", "stopped"]);
+        stopper.join().unwrap();
+    }
+
+    #[test]
+    fn callback_that_cancels_is_the_last() {
+        let (say, said) = channel();
+        let caller = Caller::default();
+        let mut numbers = 0..;
+        let call = move |number: u32| {
+            say.send(number).unwrap();
+            if number == 2 { CANCEL } else { 2 }
+        };
+        caller.begin(move || numbers.next(), call).unwrap();
+        assert_eq!(said.iter().collect::<Vec<u32>>(), [0, 1, 2]);
+        caller.stop();
+    }
+
+    #[test]
+    fn stop_in_a_callback_waits_for_none() {
+        let (own, other) = (Arc::new(Caller::default()), Arc::new(Caller::default()));
+        let (say, said) = channel();
+        let (own_again, other_again, say_again) = (Arc::clone(&own), Arc::clone(&other), say.clone());
+        // Each stops itself and the other one, at the same time.
+        let stop_both = move || {
+            own_again.stop();
+            other_again.stop();
+            say.send(()).unwrap();
+            2
+        };
+        let (own_too, other_too) = (Arc::clone(&own), Arc::clone(&other));
+        own.begin(|| Some(()), move |()| stop_both()).unwrap();
+        let begun = other.begin(
+            || Some(()),
+            move |()| {
+                other_too.stop();
+                own_too.stop();
+                say_again.send(()).unwrap();
+                2
+            },
+        );
+        begun.unwrap();
+        assert!(said.recv().is_ok());
+        own.stop();
+        other.stop();
+    }
+}

@@ -122,6 +122,11 @@ pub const BENCHES: &[Bench] = &[
         run: wake_up::run,
     },
     Bench {
+        name: "interrupt",
+        about: "an interrupt of another member of a fabric and one back, with a message and without, polled and asleep: ours, eventfds, the bare line",
+        run: wake_up::run_interrupts,
+    },
+    Bench {
         name: "waiter",
         about: "one thread that waits for 1 to 1,000 windows, one or all of them busy: a set, epoll; eventfds, sockets",
         run: waiter::run,

@@ -38,6 +38,18 @@ fn notifications_and_rivals_go_round_in_every_way_of_waiting() {
 }
 
 #[test]
+fn interrupts_and_eventfds_go_round_polled_and_asleep() {
+    let Some((settings, _cores)) = settings() else { return };
+    let report = wake_up::run_interrupts(&settings).unwrap();
+    assert_eq!(report.figures.len(), 1 + 3 * 2);
+    for figure in &report.figures {
+        assert_eq!(figure.rounds.len(), 2, "{}", figure.name);
+        assert!(figure.samples.iter().all(|sample| *sample > 0.0), "{}", figure.name);
+    }
+    assert_eq!(report.checks.len(), 6);
+}
+
+#[test]
 fn gets_during_a_fill_have_their_values() {
     let Some((settings, _cores)) = settings() else { return };
     let report = kv_fill::run(&settings).unwrap();

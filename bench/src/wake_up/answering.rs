@@ -3,10 +3,11 @@
 use std::sync::mpsc::{Receiver, channel};
 
 use beeline_bench_echo::{EchoServer, Failure};
-use beeline_domain::{CallbackThread, Domain};
+use beeline_domain::CallbackThread;
 use beeline_session::PrivateDomain;
 
-use super::end::{End, Meet, send_one, take};
+use super::end::{End, send_one, take};
+use super::meet::Meeting;
 use super::role::{BYTES, Role, Waiting, Work};
 
 /// A side that answers.
@@ -18,7 +19,7 @@ pub(crate) struct Answering {
 
 enum State {
     /// The other side has not been met.
-    Alone(Option<Box<Meet>>),
+    Alone(Option<Box<Meeting>>),
     Met(Box<dyn End>),
     /// A callback has the end; what it says of each.
     Called {
@@ -31,7 +32,7 @@ impl Answering {
     /// In a domain of its own, where the side that asks connects.
     pub(crate) fn offer(role: Role) -> Result<Self, Failure> {
         let domain = PrivateDomain::new()?;
-        let meet = Meet::answering(Domain::open(domain.config())?, role.carrier)?;
+        let meet = Meeting::answering(domain.config(), role)?;
         Ok(Answering { role, state: State::Alone(Some(Box::new(meet))), domain })
     }
 

@@ -25,8 +25,9 @@ use super::role::{BYTES, Carrier, Waiting};
 /// What the side that answers offers in its domain, and the side that asks.
 const ANSWERS: &str = "answers";
 const ASKS: &str = "asks";
+const NOT_OF_A_DOMAIN: &str = "interrupts are met in a fabric";
 /// How long nothing may come before a side gives up.
-const TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// One end: sends without waiting, and takes what has come.
 pub(super) trait End {
@@ -36,8 +37,15 @@ pub(super) trait End {
     /// How many have come; the last one's bytes, if the carrier has bytes.
     fn try_take(&mut self, bytes: &mut [u8]) -> Result<u64, Failure>;
 
+    /// Waits until something has come, as it was made to; `None` of what is asked again, and has a descriptor to sleep on.
+    fn wait(&mut self, _: &mut [u8]) -> Option<Result<u64, Failure>> {
+        None
+    }
+
     /// What is readable while something is there.
-    fn descriptor(&self) -> BorrowedFd<'_>;
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 }
 
 /// Sends, and gives the core away while there is no room.
@@ -52,6 +60,9 @@ pub(super) fn send_one(end: &mut dyn End, bytes: &[u8]) -> Result<(), Failure> {
 
 /// Waits until something has come, and says how much.
 pub(super) fn take(end: &mut dyn End, waiting: Waiting, bytes: &mut [u8]) -> Result<u64, Failure> {
+    if let Some(taken) = end.wait(bytes) {
+        return taken;
+    }
     let mut idle = IdleWatch::new();
     loop {
         let taken = end.try_take(bytes)?;
@@ -63,7 +74,9 @@ pub(super) fn take(end: &mut dyn End, waiting: Waiting, bytes: &mut [u8]) -> Res
                 spin_loop();
                 idle.idle(still_waits)?;
             }
-            Waiting::Asleep | Waiting::Callback => wait_readable(end.descriptor())?,
+            Waiting::Asleep | Waiting::Callback => {
+                wait_readable(end.descriptor().ok_or("it has no descriptor to sleep on")?)?;
+            }
         }
     }
 }
@@ -107,6 +120,7 @@ impl Service for Meeting {
                 let given = vec![back.map_err(failed)?, there.map_err(failed)?];
                 (Met::Pair(events), given)
             }
+            Carrier::Interrupt | Carrier::DataInterrupt => return Err(Refusal::new(NOT_OF_A_DOMAIN)),
             Carrier::SeqPacket => {
                 let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
                 let (own, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
@@ -172,6 +186,7 @@ impl Meet {
                 let ([socket, _], held) = self.pair(is_asking)?;
                 Ok(Box::new(Packets { socket, _held: held }))
             }
+            Carrier::Interrupt | Carrier::DataInterrupt => Err(NOT_OF_A_DOMAIN.into()),
         }
     }
 
@@ -248,8 +263,8 @@ impl End for Notices {
         Ok(1)
     }
 
-    fn descriptor(&self) -> BorrowedFd<'_> {
-        self.notifications.as_fd()
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.notifications.as_fd())
     }
 }
 
@@ -277,8 +292,8 @@ impl End for Events {
         }
     }
 
-    fn descriptor(&self) -> BorrowedFd<'_> {
-        self.from.as_fd()
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.from.as_fd())
     }
 }
 
@@ -310,7 +325,7 @@ impl End for Packets {
         }
     }
 
-    fn descriptor(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.socket.as_fd())
     }
 }

@@ -8,12 +8,14 @@
 
 mod answering;
 mod end;
+mod interrupts;
+mod meet;
 mod role;
 
 use std::time::Instant;
 
 use beeline_bench_echo::{EchoClient, Failure, Job, round_trips};
-use beeline_domain::{Domain, DomainConfig};
+use beeline_domain::DomainConfig;
 use beeline_floor::{on_core, rate};
 use beeline_mmio::clock::Calibration;
 
@@ -22,13 +24,15 @@ use crate::figure::Row;
 use crate::placed::Placed;
 use crate::{BenchError, Bound, Check, Figure, Latencies, Report, Settings};
 
-use end::{End, Meet, send_one, take};
+use end::{End, send_one, take};
+use meet::Meeting;
 use role::{BYTES, Carrier, Waiting, Work};
 
 pub(crate) use answering::Answering;
 pub(crate) use role::Role;
 
 const BENCH: &str = "notification";
+const INTERRUPTS: &str = "interrupt";
 /// A round makes so many times fewer trips than the settings say: one that sleeps takes as long as a hundred lines.
 const POLLED_SLOWNESS: u64 = 20;
 const ASLEEP_SLOWNESS: u64 = 100;
@@ -76,6 +80,8 @@ impl Pair {
             Carrier::Notification => "notification",
             Carrier::EventFd => "eventfd pair",
             Carrier::SeqPacket => "seqpacket sockets",
+            Carrier::Interrupt => "interrupt",
+            Carrier::DataInterrupt => "data interrupt",
         };
         let how = match waiting {
             Waiting::Polled => "polled",
@@ -92,10 +98,8 @@ impl Pair {
         let mut server = ServerHalf::start(&launch, settings.cores.second)?;
         let count = (settings.trips() / slowness).max(1);
         let failed = |error: Failure| BenchError::Rival { rival: name.clone(), what: error.to_string() };
-        let meet = || -> Result<_, Failure> {
-            Meet::asking(Domain::open(&DomainConfig::named(server.address().to_owned()))?, carrier)
-        };
-        let meet = meet().map_err(failed)?;
+        let domain = DomainConfig::named(server.address().to_owned());
+        let meet = Meeting::asking(&domain, role).map_err(failed)?;
         // Both are there once the server has begun.
         server.begin(Job { bytes: BYTES, warm_up: 0, trips: 1 })?;
         let mut asking = Asking { end: meet.end().map_err(failed)?, waiting };
@@ -127,16 +131,18 @@ impl Pair {
         self.server.finish()
     }
 
-    fn figure(mut self) -> Result<Figure, BenchError> {
+    fn figure(mut self, bench: &'static str) -> Result<Figure, BenchError> {
         drop(self.end.take());
         self.server.stop()?;
         let name = match self.role.work {
             Work::Echo => self.name,
             Work::Take => format!("{}, one way", self.name),
         };
-        let size_bytes = if self.role.carrier == Carrier::EventFd { 0 } else { BYTES as u32 };
-        let row =
-            Row { bench: BENCH, name: &name, kernel: "-", memory: "kernel", size_bytes, count: self.count };
+        let has_bytes = !matches!(self.role.carrier, Carrier::EventFd | Carrier::Interrupt);
+        let size_bytes = if has_bytes { BYTES as u32 } else { 0 };
+        let (kernel, memory) =
+            if self.role.is_interrupt() { ("cached", beeline_floor::MEMORY) } else { ("-", "kernel") };
+        let row = Row { bench, name: &name, kernel, memory, size_bytes, count: self.count };
         Ok(match self.role.work {
             Work::Echo => Figure::latency(row, self.latencies),
             Work::Take => Figure::rate(row, self.rates),
@@ -144,13 +150,33 @@ impl Pair {
     }
 }
 
-/// Runs the bare line and every carrier in every way of waiting.
+/// Runs the bare line, and notifications and their rivals in every way of waiting.
 ///
 /// # Errors
 /// [`BenchError`].
 pub fn run(settings: &Settings) -> Result<Report, BenchError> {
-    let (figures, placed) = on_core::<_, BenchError>(settings.cores.first, || {
-        let mut pairs = Role::all().map(|role| Pair::start(role, settings)).collect::<Result<Vec<_>, _>>()?;
+    let (figures, placed) = rounds(settings, BENCH, |role| !role.is_interrupt())?;
+    Ok(placed.report(BENCH, &figures, checks))
+}
+
+/// Runs the bare line, and interrupts and eventfds, polled and asleep.
+///
+/// # Errors
+/// [`BenchError`].
+pub fn run_interrupts(settings: &Settings) -> Result<Report, BenchError> {
+    let (figures, placed) = rounds(settings, INTERRUPTS, Role::is_beside_interrupts)?;
+    Ok(placed.report(INTERRUPTS, &figures, interrupt_checks))
+}
+
+/// Rounds of the bare line and of these roles, by turns.
+fn rounds(
+    settings: &Settings,
+    bench: &'static str,
+    is_taken: fn(Role) -> bool,
+) -> Result<(Vec<Figure>, Placed), BenchError> {
+    on_core::<_, BenchError>(settings.cores.first, || {
+        let roles = Role::all().filter(|role| is_taken(*role));
+        let mut pairs = roles.map(|role| Pair::start(role, settings)).collect::<Result<Vec<_>, _>>()?;
         let (calibration, mut bare_line) = (Calibration::measure(), Latencies::new());
         let placed = Placed::run(settings, || {
             let trips =
@@ -159,14 +185,29 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
             pairs.iter_mut().try_for_each(|pair| pair.round(&calibration))
         })?;
         let (memory, count) = (beeline_floor::MEMORY, settings.trips());
-        let row = Row { bench: BENCH, name: "bare line", kernel: "cached", memory, size_bytes: 64, count };
+        let row = Row { bench, name: "bare line", kernel: "cached", memory, size_bytes: 64, count };
         let mut figures = vec![Figure::latency(row, bare_line)];
         for pair in pairs {
-            figures.push(pair.figure()?);
+            figures.push(pair.figure(bench)?);
         }
         Ok((figures, placed))
-    })?;
-    Ok(placed.report(BENCH, &figures, checks))
+    })
+}
+
+/// Interrupts against the bare line and the eventfds.
+fn interrupt_checks(figures: &[Figure]) -> Vec<Check> {
+    let named = |name: &str| figures.iter().find(|figure| figure.name == name);
+    let pairs = ["interrupt", "data interrupt"].into_iter().flat_map(|ours| {
+        let [polled, asleep] = ["polled", "asleep"].map(|how| format!("{ours}, {how}"));
+        [
+            (polled.clone(), "bare line", Bound::Shown),
+            (polled, "eventfd pair, polled", Bound::AtMost(1.0)),
+            (asleep, "eventfd pair, asleep", Bound::AtMost(1.2)),
+        ]
+    });
+    let checks =
+        pairs.map(|(ours, rival, bound)| Some(Check::ratio(INTERRUPTS, named(&ours)?, named(rival)?, bound)));
+    checks.flatten().collect()
 }
 
 /// Notifications against the eventfds and the sockets that are waited for in the same way.

@@ -12,6 +12,10 @@ pub(super) enum Carrier {
     EventFd,
     /// A pair of Unix sockets that keep packets apart.
     SeqPacket,
+    /// An interrupt of each of two members of a fabric.
+    Interrupt,
+    /// The same with a message.
+    DataInterrupt,
 }
 
 /// How a side waits.
@@ -50,6 +54,8 @@ impl Role {
             Carrier::Notification => "notification",
             Carrier::EventFd => "eventfd",
             Carrier::SeqPacket => "seqpacket",
+            Carrier::Interrupt => "interrupt",
+            Carrier::DataInterrupt => "data-interrupt",
         };
         format!("wake-up-{carrier}-{waiting:?}-{work:?}").to_lowercase()
     }
@@ -60,17 +66,32 @@ impl Role {
     }
 
     pub(super) fn all() -> impl Iterator<Item = Role> {
-        let carriers = [Carrier::Notification, Carrier::EventFd, Carrier::SeqPacket];
+        let carriers = [
+            Carrier::Notification,
+            Carrier::EventFd,
+            Carrier::SeqPacket,
+            Carrier::Interrupt,
+            Carrier::DataInterrupt,
+        ];
         let ways = [Waiting::Polled, Waiting::Asleep, Waiting::Callback];
         let with_way = move |carrier| ways.into_iter().map(move |waiting| (carrier, waiting));
         let roles = carriers.into_iter().flat_map(with_way).flat_map(|(carrier, waiting)| {
             [Work::Echo, Work::Take].map(|work| Role { carrier, waiting, work })
         });
-        // Only notifications have callbacks, and a callback that only counts is no other path.
-        roles.filter(|role| {
-            role.waiting != Waiting::Callback
-                || (role.carrier == Carrier::Notification && role.work == Work::Echo)
+        // Only notifications have callbacks, and a callback that only counts is no other path. Interrupts that come at once are one.
+        roles.filter(|role| match role.waiting {
+            Waiting::Callback => role.carrier == Carrier::Notification && role.work == Work::Echo,
+            Waiting::Polled | Waiting::Asleep => !role.is_interrupt() || role.work == Work::Echo,
         })
+    }
+
+    pub(super) fn is_interrupt(self) -> bool {
+        matches!(self.carrier, Carrier::Interrupt | Carrier::DataInterrupt)
+    }
+
+    /// Whether interrupts are compared with it: round trips of eventfds and of their own.
+    pub(super) fn is_beside_interrupts(self) -> bool {
+        self.is_interrupt() || (self.carrier == Carrier::EventFd && self.work == Work::Echo)
     }
 }
 
@@ -80,7 +101,8 @@ mod tests {
 
     #[test]
     fn role_comes_back_from_its_word() {
-        assert_eq!(Role::all().count(), 13);
+        assert_eq!(Role::all().count(), 17);
+        assert_eq!(Role::all().filter(|role| role.is_beside_interrupts()).count(), 6);
         assert!(Role::all().all(|role| Role::of_word(&role.word()) == Some(role)));
         assert_eq!(Role::of_word("wake-up-eventfd-callback-echo"), None);
     }

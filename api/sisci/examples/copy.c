@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /*
  * One program copies a block into the segment of another with SCIMemCpy, in pieces, each checked by a sequence and repeated if need
- * be; then it copies the block back and compares. The owner looks at what arrived, too.
+ * be, or by DMA out of a segment of its own; then it copies the block back and compares. The owner looks at what arrived, too.
  *
  *     BEELINE_NODE=4 ./copy -server
  *     BEELINE_NODE=8 ./copy -client -rn 4 -size 1048576
@@ -11,6 +11,7 @@
  *     -size BYTES  of the block (65536); the same for both
  *     -piece BYTES of one copy (8192)
  *     -id NUMBER   of the segment (0x2100)
+ *     -dma         by DMA: the pieces are transferred several at a time, while the client could do something else
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -27,6 +28,9 @@
 #define NO_CALLBACK NULL
 #define NO_ARG NULL
 #define NO_FLAGS 0
+
+/* Pieces of one transfer by DMA. */
+#define PIECES 16u
 
 /* In front of the block: what each says to the other. */
 #define HEADER 64u
@@ -124,7 +128,58 @@ static void copy_piece(sci_sequence_t sequence, sci_map_t map, unsigned char *bl
   }
 }
 
-static void run_client(sci_desc_t sd, unsigned int node)
+static void wait_for_dma(sci_dma_queue_t queue)
+{
+  sci_error_t error;
+
+  if (SCIWaitForDMAQueue(queue, SCI_INFINITE_TIMEOUT, NO_FLAGS, &error) != SCI_DMAQUEUE_DONE) {
+    sisci_demo_failed("SCIWaitForDMAQueue", error);
+    fprintf(stderr, "the transfer failed\n");
+    exit(1);
+  }
+}
+
+/* Transfers the block out of a segment that only DMA and this process use. */
+static void copy_by_dma(sci_desc_t sd, sci_remote_segment_t remote, const unsigned char *block)
+{
+  dis_dma_vec_t vector[PIECES];
+  sci_local_segment_t segment;
+  sci_dma_queue_t queue;
+  sci_map_t map;
+  sci_error_t error;
+  void *address;
+  size_t at = 0, count;
+
+  SCICreateSegment(sd, &segment, 0, size, NO_CALLBACK, NO_ARG, SCI_FLAG_PRIVATE, &error);
+  check("SCICreateSegment", error);
+  SCIPrepareSegment(segment, adapter, NO_FLAGS, &error);
+  check("SCIPrepareSegment", error);
+  address = SCIMapLocalSegment(segment, &map, 0, size, NULL, NO_FLAGS, &error);
+  check("SCIMapLocalSegment", error);
+  memcpy(address, block, size);
+  SCICreateDMAQueue(sd, &queue, adapter, PIECES, NO_FLAGS, &error);
+  check("SCICreateDMAQueue", error);
+  while (at < size) {
+    for (count = 0; count < PIECES && at < size; count++) {
+      vector[count].size = (unsigned int)(size - at < piece ? size - at : piece);
+      vector[count].local_offset = (unsigned int)at;
+      vector[count].remote_offset = (unsigned int)(HEADER + at);
+      vector[count].flags = NO_FLAGS;
+      at += vector[count].size;
+    }
+    SCIStartDmaTransferVec(queue, segment, remote, count, vector, NO_CALLBACK, NO_ARG, NO_FLAGS, &error);
+    check("SCIStartDmaTransferVec", error);
+    wait_for_dma(queue);
+  }
+  SCIRemoveDMAQueue(queue, NO_FLAGS, &error);
+  check("SCIRemoveDMAQueue", error);
+  SCIUnmapSegment(map, NO_FLAGS, &error);
+  check("SCIUnmapSegment", error);
+  SCIRemoveSegment(segment, NO_FLAGS, &error);
+  check("SCIRemoveSegment", error);
+}
+
+static void run_client(sci_desc_t sd, unsigned int node, int is_by_dma)
 {
   unsigned char *block = (unsigned char *)malloc(size), *back = (unsigned char *)malloc(size);
   sci_remote_segment_t segment;
@@ -150,7 +205,9 @@ static void run_client(sci_desc_t sd, unsigned int node)
   SCICreateMapSequence(map, &sequence, NO_FLAGS, &error);
   check("SCICreateMapSequence", error);
 
-  for (at = 0; at < size; at += piece)
+  if (is_by_dma)
+    copy_by_dma(sd, segment, block);
+  for (at = 0; at < size && !is_by_dma; at += piece)
     copy_piece(sequence, map, block, at, size - at < piece ? size - at : piece);
   /* A piece beyond the end is refused, and nothing of it is stored. */
   SCIMemCpy(sequence, block, map, HEADER + size - 1, 2, NO_FLAGS, &error);
@@ -189,7 +246,8 @@ int main(int argc, char **argv)
   piece = sisci_demo_option(argc, argv, "-piece", 8192);
   id = sisci_demo_option(argc, argv, "-id", 0x2100);
   if (is_client == sisci_demo_has(argc, argv, "-server") || (is_client && node == 0) || size == 0 || piece == 0) {
-    fprintf(stderr, "usage: %s -server|-client -rn NODE [-a ADAPTER] [-size BYTES] [-piece BYTES] [-id NUMBER]\n",
+    fprintf(stderr, "usage: %s -server|-client -rn NODE [-a ADAPTER] [-size BYTES] [-piece BYTES] [-id NUMBER] "
+            "[-dma]\n",
             argv[0]);
     return 2;
   }
@@ -198,7 +256,7 @@ int main(int argc, char **argv)
   SCIOpen(&sd, NO_FLAGS, &error);
   check("SCIOpen", error);
   if (is_client)
-    run_client(sd, node);
+    run_client(sd, node, sisci_demo_has(argc, argv, "-dma"));
   else
     serve(sd);
   SCIClose(sd, NO_FLAGS, &error);

@@ -44,6 +44,16 @@ fn nodes_and_queries_answer_as_documented() {
     run("node");
 }
 
+#[test]
+fn callbacks_are_told_as_documented() {
+    run("callback");
+}
+
+#[test]
+fn queues_of_dma_answer_as_documented() {
+    run("dma");
+}
+
 /// The same programs with a compiler's checks of memory and of undefined behaviour. The library takes its memory from the same
 /// allocator, so what it frees twice or copies into afterwards is found, too.
 #[test]
@@ -53,7 +63,7 @@ fn sanitized_programs_give_the_same_answers() {
         return;
     }
     let program = player::build(installed(), &SANITIZED, "player-sanitized");
-    for name in ["local", "remote", "transfer", "node"] {
+    for name in ["local", "remote", "transfer", "node", "callback", "dma"] {
         run_with(&program, name);
     }
 }

@@ -112,6 +112,17 @@ fn block_is_copied_and_read_back() {
 }
 
 #[test]
+fn block_is_transferred_by_dma_and_read_back() {
+    let place = tempfile::tempdir().unwrap();
+    let sizes = "-size 1000001 -piece 9999";
+    let mut server = start(place.path(), "4", "copy", &format!("-server {sizes}"));
+    assert_eq!(server.line(), "available");
+    let client = start(place.path(), "8", "copy", &format!("-client -rn 4 -dma {sizes}"));
+    assert_eq!(client.finish(), "1000001 bytes there and back: equal\nthe server has it\n");
+    assert_eq!(server.finish(), "the block is right\n");
+}
+
+#[test]
 fn killed_consumers_lose_no_item() {
     let place = tempfile::tempdir().unwrap();
     let items = "-items 20000";

@@ -1,6 +1,6 @@
 //! Members that are killed at any moment leave nothing.
 //!
-//! `BEELINE_KILLS` asks for another number of kills than 30. The seed is printed and taken back from `BEELINE_SEED`.
+//! `BEELINE_KILLS` asks for another number of kills. The seed is printed and taken back from `BEELINE_SEED`.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
 
 mod support;
@@ -8,29 +8,13 @@ mod support;
 use std::time::Duration;
 
 use beeline_fabric_process::FabricMember;
+use support::random::{Random, number};
 use support::segments::{available, connect, remove};
 use support::{Fabric, Process};
 
 #[test]
 fn role() {
     support::play();
-}
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.0;
-        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (word ^ word >> 31) % limit
-    }
-}
-
-fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok().map(|value| value.parse().unwrap())
 }
 
 /// Descriptors and mappings of this process.
@@ -49,9 +33,7 @@ fn start(fabric: &Fabric, node: u16) -> Process {
 #[test]
 fn members_that_are_killed_at_any_moment_leave_no_name_no_claim_and_no_descriptor() {
     let kills = number("BEELINE_KILLS").unwrap_or(30);
-    let seed = number("BEELINE_SEED").unwrap_or_else(|| u64::from(std::process::id()));
-    println!("BEELINE_SEED={seed}");
-    let mut random = Random(seed);
+    let mut random = Random::new();
     let fabric = Fabric::new();
     let owner = FabricMember::open(fabric.config(4)).unwrap();
     let local = available(&owner, 7, 4096);

@@ -5,13 +5,15 @@ mod support;
 
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use beeline_domain::{Answer, Domain, Entry, Holder, Kind, Offer, Peer, Refusal as Refused, Reply, Service};
-use beeline_fabric::{BOARD_WORDS, Call, Part, Refusal, USE_WORDS, Value};
+use beeline_fabric::{BOARD_WORDS, Call, Part, Refusal, SequenceStatus, USE_WORDS, Value};
 use beeline_fabric_process::{FabricMember, NotMapped};
-use beeline_mmio::{MemoryOptions, ReadOnlyMemory, Region, SharedMemory};
+use beeline_mmio::{MemoryOptions, ReadOnlyMemory, Region, SharedMemory, Words};
 use support::Fabric;
-use support::segments::{available, connect};
+use support::random::Random;
+use support::segments::{available, available_telling, connect};
 
 const BOARD: usize = BOARD_WORDS.next_power_of_two() as usize * 8;
 const CLAIMS: usize = USE_WORDS.next_power_of_two() as usize * 8;
@@ -166,4 +168,96 @@ fn consumer_that_claims_for_ever_is_forced_off_and_others_are_refused() {
     assert!(connection.call(b"more", &[]).is_err());
     assert_eq!(owner.call(Call::RemoveSegment { local, is_forced: true }), Ok(Value::Nothing));
     available(&owner, 7, 4096);
+}
+
+/// Stores anything, what is almost right and then what is right, in one place after the other, until it is told to stop.
+fn scribble(words: &Words, right: &[(usize, u64)], mut random: Random, is_over: &AtomicBool) {
+    while !is_over.load(Ordering::Relaxed) {
+        let (word, right) = right[random.below(right.len() as u64) as usize];
+        let value = match random.below(4) {
+            0 => random.any(),
+            1 => random.below(4),
+            2 => random.below(3) << 32 | random.below(3) << 16 | 1,
+            _ => u64::MAX,
+        };
+        words.store(word, value);
+        (0..random.below(2000)).for_each(|_| std::hint::spin_loop());
+        words.store(word, right);
+        (0..random.below(2000)).for_each(|_| std::hint::spin_loop());
+    }
+}
+
+/// What comes of using a segment that may be anything: nothing, or memory of the bank. Whether it was there.
+fn use_whatever(user: &FabricMember, node: u16, id: u32) -> bool {
+    let Ok(remote) = connect(user, node, id) else { return false };
+    let sequence = user.sequence(remote).unwrap();
+    for (offset, bytes) in [(0, 8), (0, 1 << 21), (1 << 40, 8)] {
+        if let Ok(map) = user.map_remote(remote, Part { offset, bytes }) {
+            map.copy_in(0, b"12345678").unwrap();
+        }
+    }
+    if let (_, Some(start)) = sequence.start() {
+        sequence.check(start);
+    }
+    let timeout_nanos = Some(0);
+    let _ = user.call(Call::WaitRemote { remote, timeout_nanos });
+    assert_eq!(user.call(Call::Disconnect(remote)), Ok(Value::Nothing));
+    true
+}
+
+#[test]
+fn members_that_scribble_over_boards_and_claims_harm_nobody_else() {
+    const ROUNDS: u32 = 300;
+    let (fabric, mut random) = (Fabric::new(), Random::new());
+    let owner = FabricMember::open(fabric.config(12)).unwrap();
+    let user = FabricMember::open(fabric.config(8)).unwrap();
+    available(&owner, 9, 4096);
+    // A member of node 4 that lies in its board, and one that lies in its claims of the honest one.
+    let (region, board) = board(BOARD);
+    let words = region.words(0, BOARD / 8);
+    // Node, life and the link of adapter 0, and the entry: number, size, in the bank, there.
+    let entry = 32 + 3 * 8;
+    let right = [(2, 1), (8, 3), (entry + 1, 1 << 32 | 7), (entry + 2, 4096), (entry + 3, 1), (entry + 4, 0)];
+    let right = [right.as_slice(), &[(entry, 1 << 32 | 1 << 16 | 1)]].concat();
+    words.store(1, 4);
+    right.iter().for_each(|(word, value)| words.store(*word, *value));
+    words.store_release(0, 0x0bee_f001 << 32 | 1);
+    let _liar = Liar::new(&fabric, move |_| {
+        let board = board.try_clone().unwrap();
+        Ok(Reply { payload: welcome(BANK as u64), fds: vec![board, bank(BANK), bells()] })
+    });
+    let (claims, memory) = ReadOnlyMemory::create_sparse("beeline-test", CLAIMS).unwrap();
+    let hello = [b"BEEF\x02\0\x04\0".as_slice(), &[7; 8], &(YARD as u64).to_le_bytes()].concat();
+    let (name, yard) = (format!("fabric.12.{:016x}", owner.number().0), bank(YARD));
+    let fds = [memory.fd(), std::os::fd::AsFd::as_fd(&yard)];
+    let (_connection, _) = fabric.domain().connect(&name, &hello, &fds).unwrap();
+    let claims = claims.words(0, CLAIMS / 8);
+
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (over, of_board, of_claims) = (&is_over, random.split(), random.split());
+        scope.spawn(move || scribble(&words, &right, of_board, over));
+        scope.spawn(move || scribble(&claims, &[0, 1, 2, 3].map(|slot| (slot, 0)), of_claims, over));
+        let mut uses = 0;
+        for round in 0..ROUNDS {
+            uses += u32::from(use_whatever(&user, 4, 7));
+            let remote = connect(&user, 12, 9).unwrap();
+            let sequence = user.sequence(remote).unwrap();
+            let start = sequence.start().1.unwrap();
+            user.map_remote(remote, Part { offset: 0, bytes: 8 }).unwrap().copy_in(0, b"12345678").unwrap();
+            assert_eq!(sequence.check(start), SequenceStatus::Ok);
+            user.call(Call::Disconnect(remote)).unwrap();
+            let local = available_telling(&owner, 1000 + round, 64, true);
+            for _ in 0..8 {
+                owner.next_event();
+            }
+            // Whoever claims it for ever does not keep it.
+            assert_eq!(owner.call(Call::RemoveSegment { local, is_forced: true }), Ok(Value::Nothing));
+        }
+        is_over.store(true, Ordering::Relaxed);
+        assert!(
+            (1..ROUNDS).contains(&uses),
+            "{uses} of {ROUNDS}: neither always nor never what it should be"
+        );
+    });
 }

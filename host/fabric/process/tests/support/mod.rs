@@ -6,6 +6,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 pub mod interrupts;
+pub mod random;
 pub mod script;
 pub mod segments;
 
@@ -67,11 +68,16 @@ impl Fabric {
     }
 
     pub fn config(&self, node: u16) -> FabricConfig {
-        config(self.dir.path(), node)
+        config_in(self.dir.path(), node)
+    }
+
+    pub fn root(&self) -> &Path {
+        self.dir.path()
     }
 }
 
-fn config(root: &Path, node: u16) -> FabricConfig {
+/// A member of a node, of the fabric in a folder.
+pub fn config_in(root: &Path, node: u16) -> FabricConfig {
     FabricConfig {
         domain: DomainConfig { root: Some(root.to_owned()), name: "fabric".to_owned() },
         node: NodeId(node),
@@ -196,7 +202,7 @@ pub fn play() {
     if let Ok(limit) = std::env::var(FILE_LIMIT) {
         limit_files(limit.parse().unwrap());
     }
-    script::run(config(Path::new(&root), node.parse().unwrap()));
+    script::run(config_in(Path::new(&root), node.parse().unwrap()));
 }
 
 /// Limits the size of files that this process makes from here on.

@@ -1,6 +1,6 @@
 //! Functions that are not there: each says so, and none pretends to have done anything.
 //!
-//! `NOT_IMPLEMENTED` are those that are not built yet: interrupts, memory of the program, sharing of segments, and
+//! `NOT_IMPLEMENTED` are those that are not built yet: named interrupts, memory of the program, sharing of segments, and
 //! DMA of version 1.
 //! `NOT_SUPPORTED` are those that memory of one host has nothing for: registers and addresses of a bus, lent devices, interrupts that a store
 //! triggers. `DEPRECATED` are those of version 1 that have another way.
@@ -66,19 +66,7 @@ absent! {
     SCIAttachLocalSegment(sd: Pointer, segment: Place, segment_id: u32, size: Pointer, callback: Pointer, arg: Pointer) [segment], SCI_FLAG_USE_CALLBACK;
     SCIRegisterSegmentMemory(address: Pointer, size: usize, segment: Pointer), SCI_FLAG_LOCK_USER_MEM | SCI_FLAG_PHYSICAL | SCI_FLAG_CUDA_BUFFER | SCI_FLAG_SCIF_BUFFER;
     SCIStartDmaTransferMem(dq: Pointer, local_address: Pointer, remote_segment: Pointer, size: usize, remote_offset: usize, callback: Pointer, arg: Pointer), TRANSFER;
-    SCICreateInterrupt(sd: Pointer, interrupt: Place, local_adapter_no: u32, interrupt_no: Pointer, callback: Pointer, arg: Pointer) [interrupt], SCI_FLAG_USE_CALLBACK | SCI_FLAG_FIXED_INTNO | SCI_FLAG_SHARED_INT | SCI_FLAG_CONDITIONAL_INTERRUPT | SCI_FLAG_COUNTING_INT;
     SCICreateNamedInterrupt(sd: Pointer, interrupt: Place, local_adapter_no: u32, name: Pointer, callback: Pointer, arg: Pointer) [interrupt], SCI_FLAG_USE_CALLBACK | SCI_FLAG_SHARED_INT | SCI_FLAG_COUNTING_INT;
-    SCIRemoveInterrupt(interrupt: Pointer), 0;
-    SCIWaitForInterrupt(interrupt: Pointer, timeout: u32), 0;
-    SCIConnectInterrupt(sd: Pointer, interrupt: Place, node_id: u32, local_adapter_no: u32, interrupt_no: u32, timeout: u32) [interrupt], 0;
-    SCIDisconnectInterrupt(interrupt: Pointer), 0;
-    SCITriggerInterrupt(interrupt: Pointer), 0;
-    SCICreateDataInterrupt(sd: Pointer, interrupt: Place, local_adapter_no: u32, interrupt_no: Pointer, callback: Pointer, arg: Pointer) [interrupt], SCI_FLAG_USE_CALLBACK | SCI_FLAG_FIXED_INTNO | SCI_FLAG_BROADCAST;
-    SCIRemoveDataInterrupt(interrupt: Pointer), 0;
-    SCIWaitForDataInterrupt(interrupt: Pointer, data: Pointer, length: Pointer, timeout: u32), 0;
-    SCIConnectDataInterrupt(sd: Pointer, interrupt: Place, node_id: u32, local_adapter_no: u32, interrupt_no: u32, timeout: u32) [interrupt], SCI_FLAG_BROADCAST;
-    SCIDisconnectDataInterrupt(interrupt: Pointer), 0;
-    SCITriggerDataInterrupt(interrupt: Pointer, data: Pointer, length: u32), 0;
     SCIEnqueueDMATransfer(dq: Pointer, local_segment: Pointer, remote_segment: Pointer, local_offset: u32, remote_offset: u32, size: u32), SCI_FLAG_DMA_READ | SCI_FLAG_DMA_POST | SCI_FLAG_DMA_RESET;
     SCIPostDMAQueue(dq: Pointer, callback: Pointer, arg: Pointer), SCI_FLAG_USE_CALLBACK | SCI_FLAG_DMA_WAIT;
     SCIResetDMAQueue(dq: Pointer), 0;

@@ -2,17 +2,21 @@
 
 use core::ffi::{c_char, c_void};
 
-use beeline_ffi::{Array, Handle, Out, Text};
+use beeline_ffi::{Array, Bytes, Handle, Memory, Out, Text};
 
+use crate::data_interrupt::LengthVariable;
 use crate::dma::{DmaCallback, Piece, Queue};
 use crate::edge::Error;
+use crate::interrupt::NumberVariable;
 use crate::lifecycle::Descriptor;
 use crate::local::{Local, LocalCallback};
 use crate::map::Map;
 use crate::node::NodeIds;
 use crate::remote::{Remote, RemoteCallback};
 use crate::sequence::Sequence;
-use crate::{copy, dma, errors, lifecycle, local, map, node, query, remote, sequence};
+use crate::{
+    copy, data_interrupt, dma, errors, interrupt, lifecycle, local, map, node, query, remote, sequence,
+};
 
 /// Exports a function under its name and the two that macros of other headers make of it.
 macro_rules! three_names {
@@ -242,4 +246,67 @@ exports! {
     SCIDMAQueueState(queue: Handle<Queue>) -> u32 = dma::state;
     SCIWaitForDMAQueue(queue: Handle<Queue>, timeout: u32, flags: u32, error: Error<'_>) -> u32 = dma::wait;
     SCIAbortDMAQueue(queue: Handle<Queue>, flags: u32, error: Error<'_>) = dma::abort;
+
+    SCICreateInterrupt(
+        sd: Handle<Descriptor>,
+        interrupt: Out<'_, Handle<interrupt::Local>>,
+        adapter: u32,
+        number: NumberVariable,
+        callback: Option<interrupt::InterruptCallback>,
+        argument: *mut c_void,
+        flags: u32,
+        error: Error<'_>,
+    ) = interrupt::create;
+    SCIRemoveInterrupt(interrupt: Handle<interrupt::Local>, flags: u32, error: Error<'_>) = interrupt::remove_interrupt;
+    SCIConnectInterrupt(
+        sd: Handle<Descriptor>,
+        interrupt: Out<'_, Handle<interrupt::Remote>>,
+        node: u32,
+        adapter: u32,
+        number: u32,
+        timeout: u32,
+        flags: u32,
+        error: Error<'_>,
+    ) = interrupt::connect;
+    SCIDisconnectInterrupt(interrupt: Handle<interrupt::Remote>, flags: u32, error: Error<'_>) = interrupt::disconnect;
+    SCIWaitForInterrupt(interrupt: Handle<interrupt::Local>, timeout: u32, flags: u32, error: Error<'_>) = interrupt::wait;
+    SCITriggerInterrupt(interrupt: Handle<interrupt::Remote>, flags: u32, error: Error<'_>) = interrupt::trigger;
+
+    SCICreateDataInterrupt(
+        sd: Handle<Descriptor>,
+        interrupt: Out<'_, Handle<data_interrupt::Local>>,
+        adapter: u32,
+        number: NumberVariable,
+        callback: Option<data_interrupt::DataCallback>,
+        argument: *mut c_void,
+        flags: u32,
+        error: Error<'_>,
+    ) = data_interrupt::create;
+    SCIRemoveDataInterrupt(interrupt: Handle<data_interrupt::Local>, flags: u32, error: Error<'_>) = data_interrupt::remove_interrupt;
+    SCIConnectDataInterrupt(
+        sd: Handle<Descriptor>,
+        interrupt: Out<'_, Handle<data_interrupt::Remote>>,
+        node: u32,
+        adapter: u32,
+        number: u32,
+        timeout: u32,
+        flags: u32,
+        error: Error<'_>,
+    ) = data_interrupt::connect;
+    SCIDisconnectDataInterrupt(interrupt: Handle<data_interrupt::Remote>, flags: u32, error: Error<'_>) = data_interrupt::disconnect;
+    SCIWaitForDataInterrupt(
+        interrupt: Handle<data_interrupt::Local>,
+        data: Memory<'_>,
+        length: LengthVariable,
+        timeout: u32,
+        flags: u32,
+        error: Error<'_>,
+    ) = data_interrupt::wait;
+    SCITriggerDataInterrupt(
+        interrupt: Handle<data_interrupt::Remote>,
+        data: Bytes<'_>,
+        length: u32,
+        flags: u32,
+        error: Error<'_>,
+    ) = data_interrupt::trigger;
 }

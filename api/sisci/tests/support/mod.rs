@@ -8,6 +8,7 @@
 
 mod actor;
 mod data;
+mod interrupts;
 mod queues;
 mod sci;
 mod told;

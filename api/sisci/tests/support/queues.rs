@@ -71,6 +71,6 @@ pub fn make(names: &Names, words: &[&str]) -> String {
             format!("{} {}", STATES[state as usize], code(error))
         }
         "abort" => code(sci::SCIAbortDMAQueue(at(1), flags(&words[2..])).1),
-        other => panic!("no call `{other}`"),
+        _ => super::interrupts::make(names, words),
     }
 }

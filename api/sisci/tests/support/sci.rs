@@ -58,6 +58,18 @@ functions! {
     SCIStartDmaTransferVec(queue: Pointer, local: Pointer, remote: Pointer, count: usize, pieces: *const [u32; 4], callback: Pointer, argument: Pointer, flags: u32);
     SCIWaitForDMAQueue(queue: Pointer, timeout: u32, flags: u32) -> u32;
     SCIAbortDMAQueue(queue: Pointer, flags: u32);
+    SCICreateInterrupt(sd: Pointer, interrupt: *mut Pointer, adapter: u32, number: *mut u32, callback: Pointer, argument: Pointer, flags: u32);
+    SCIRemoveInterrupt(interrupt: Pointer, flags: u32);
+    SCIWaitForInterrupt(interrupt: Pointer, timeout: u32, flags: u32);
+    SCIConnectInterrupt(sd: Pointer, interrupt: *mut Pointer, node: u32, adapter: u32, number: u32, timeout: u32, flags: u32);
+    SCIDisconnectInterrupt(interrupt: Pointer, flags: u32);
+    SCITriggerInterrupt(interrupt: Pointer, flags: u32);
+    SCICreateDataInterrupt(sd: Pointer, interrupt: *mut Pointer, adapter: u32, number: *mut u32, callback: Pointer, argument: Pointer, flags: u32);
+    SCIRemoveDataInterrupt(interrupt: Pointer, flags: u32);
+    SCIWaitForDataInterrupt(interrupt: Pointer, data: Pointer, length: *mut u32, timeout: u32, flags: u32);
+    SCIConnectDataInterrupt(sd: Pointer, interrupt: *mut Pointer, node: u32, adapter: u32, number: u32, timeout: u32, flags: u32);
+    SCIDisconnectDataInterrupt(interrupt: Pointer, flags: u32);
+    SCITriggerDataInterrupt(interrupt: Pointer, data: Pointer, length: u32, flags: u32);
     SCIProbeNode(sd: Pointer, adapter: u32, node: u32, flags: u32) -> i32;
     SCIQuery(command: u32, data: Pointer, flags: u32);
     SCIGetNodeIdByAdapterName(name: *const c_char, nodes: *mut [u32; 16], kind: *mut u32, flags: u32);

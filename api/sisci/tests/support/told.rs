@@ -14,6 +14,9 @@ pub const ON_LOCAL: extern "C" fn(Pointer, Pointer, u32, u32, u32, u32) -> u32 =
 pub const ON_REMOTE: extern "C" fn(Pointer, Pointer, u32, u32) -> u32 = on_remote;
 pub const ON_DMA: extern "C" fn(Pointer, Pointer, u32) -> u32 = on_dma;
 
+pub const ON_INTERRUPT: extern "C" fn(Pointer, Pointer, u32) -> u32 = on_interrupt;
+pub const ON_DATA: extern "C" fn(Pointer, Pointer, Pointer, u32, u32) -> u32 = on_data;
+
 const CANCEL: u32 = 1;
 const CONTINUE: u32 = 2;
 
@@ -52,6 +55,17 @@ extern "C" fn on_remote(how: Pointer, segment: Pointer, reason: u32, error: u32)
     act(how, format!("{} {}", REASONS[reason as usize], code(error)), || {
         sci::SCIDisconnectSegment(segment, 0).1
     })
+}
+
+extern "C" fn on_interrupt(how: Pointer, interrupt: Pointer, error: u32) -> u32 {
+    act(how, format!("TRIGGERED {}", code(error)), || sci::SCIRemoveInterrupt(interrupt, 0).1)
+}
+
+extern "C" fn on_data(how: Pointer, interrupt: Pointer, data: Pointer, length: u32, error: u32) -> u32 {
+    // SAFETY: the library passes so many bytes, which are there until this returns.
+    let data = unsafe { core::slice::from_raw_parts(data.cast::<u8>(), length as usize) };
+    let what = format!("DATA {} {}", String::from_utf8_lossy(data), code(error));
+    act(how, what, || sci::SCIRemoveDataInterrupt(interrupt, 0).1)
 }
 
 extern "C" fn on_dma(how: Pointer, queue: Pointer, error: u32) -> u32 {

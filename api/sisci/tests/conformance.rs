@@ -2,7 +2,8 @@
 //! (`player.h`), with the answer that each must give.
 //!
 //! A step is `WHO: CALL -> ANSWER`. With `~>` the call is made until it gives the answer, for what another process or thread brings about;
-//! an answer that ends with `*` is the beginning of one. `WHO: !kill`, `!STOP` and `!CONT` are done to the player. A case is of the players
+//! an answer that ends with `*` is the beginning of one. `WHO: !kill`, `!STOP` and `!CONT` are done to the player, `!link down` and `!link up`
+//! to its adapter 0. A case is of the players
 //! that it names, `owner` of node 4 and `user` of node 8 unless it says otherwise, and each has opened the descriptor `sd`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -13,6 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use beeline_domain::DomainConfig;
+use beeline_fabric::{AdapterNumber, NodeId};
+use beeline_fabric_process::Survey;
 use toml::{Table, Value};
 
 use c::installed::installed;
@@ -54,6 +58,11 @@ fn queues_of_dma_answer_as_documented() {
     run("dma");
 }
 
+#[test]
+fn links_that_go_down_and_up_are_told_as_documented() {
+    run("link");
+}
+
 /// The same programs with a compiler's checks of memory and of undefined behaviour. The library takes its memory from the same
 /// allocator, so what it frees twice or copies into afterwards is found, too.
 #[test]
@@ -63,7 +72,7 @@ fn sanitized_programs_give_the_same_answers() {
         return;
     }
     let program = player::build(installed(), &SANITIZED, "player-sanitized");
-    for name in ["local", "remote", "transfer", "node", "callback", "dma"] {
+    for name in ["local", "remote", "transfer", "node", "callback", "dma", "link"] {
         run_with(&program, name);
     }
 }
@@ -93,6 +102,7 @@ fn play(program: &Path, case: &Value) -> Result<(), String> {
     };
     let place = tempfile::tempdir().unwrap();
     let mut players = BTreeMap::new();
+    let mut nodes = BTreeMap::new();
     for player in text("players", "owner@4 user@8").split_whitespace() {
         let (name, node) = player.split_once('@').unwrap();
         let mut player = Player::start(program, place.path(), node);
@@ -101,12 +111,27 @@ fn play(program: &Path, case: &Value) -> Result<(), String> {
             assert_eq!(player.answer("SCIOpen sd 0"), "OK");
         }
         players.insert(name.to_owned(), player);
+        nodes.insert(name.to_owned(), NodeId(node.parse().unwrap()));
     }
     let steps = text("steps", "");
     for step in steps.lines().map(str::trim).filter(|step| !step.is_empty() && !step.starts_with('#')) {
+        if let Some((who, state)) = step.split_once(": !link ") {
+            set_link(place.path(), nodes[who], state == "up");
+            continue;
+        }
         take(&mut players, step).map_err(|found| format!("{}: {step}\n    {found}", text("name", "?")))?;
     }
     Ok(())
+}
+
+/// Takes the link of every process of a node down, or up, as somebody who looks after the fabric does.
+fn set_link(root: &Path, node: NodeId, is_up: bool) {
+    let config = DomainConfig { root: Some(root.to_owned()), ..DomainConfig::default() };
+    let survey = Survey::open(&config).unwrap();
+    let adapter = AdapterNumber::new(0).unwrap();
+    for member in survey.members(node).unwrap() {
+        survey.set_link(node, member.number, (adapter, is_up), PATIENCE).unwrap();
+    }
 }
 
 fn take(players: &mut BTreeMap<String, Player>, step: &str) -> Result<(), String> {

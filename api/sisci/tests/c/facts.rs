@@ -20,6 +20,8 @@ pub struct Function {
     pub flags: Option<Vec<String>>,
     /// Whether it gives a code.
     pub has_error: bool,
+    /// Whether the programs that are known need it.
+    pub is_core: bool,
 }
 
 impl Facts {
@@ -74,6 +76,7 @@ impl Function {
             takes: words(&fact["takes"]),
             flags: fact.get("flags").map(words),
             has_error: fact.get("error").is_some(),
+            is_core: fact.get("core").is_some(),
         }
     }
 

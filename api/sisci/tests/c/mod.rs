@@ -5,6 +5,7 @@ pub mod facts;
 pub mod installed;
 pub mod player;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -39,6 +40,26 @@ pub fn comments() -> impl Iterator<Item = (String, String)> {
             is_function.then(|| (name.to_owned(), comment.to_owned()))
         })
     })
+}
+
+/// Names of the parameters of each function, as its declaration has them.
+pub fn parameter_names() -> BTreeMap<String, Vec<String>> {
+    let texts = files(&Path::new(HERE).join("include/sisci_api")).into_iter();
+    let declarations = texts.flat_map(|path| {
+        let text = std::fs::read_to_string(path).unwrap();
+        text.split("*/").skip(1).filter_map(declared).collect::<Vec<_>>()
+    });
+    declarations.collect()
+}
+
+/// The name and the parameters of a function that is declared where a comment has ended.
+fn declared(text: &str) -> Option<(String, Vec<String>)> {
+    let (declaration, _) = text.split_once(';')?;
+    let (before, parameters) = declaration.split_once('(')?;
+    let last = |text: &str| {
+        text.trim_end_matches(')').rsplit([' ', '*', '\n']).next().unwrap_or_default().to_owned()
+    };
+    (!before.contains('#')).then(|| (last(before), parameters.split(',').map(last).collect()))
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {

@@ -73,8 +73,8 @@ struct Interrupt {
     take: Take<Words>,
     /// What is to be taken.
     due: u32,
-    /// Members that have connected to it.
-    users: Vec<usize>,
+    /// How many members it was told of.
+    known: usize,
 }
 
 struct Connection {
@@ -133,7 +133,7 @@ impl Model {
         assert!(number.is_none_or(|number| number == given) && kind == given_kind);
         assert_eq!(self.named(node, given, has_data), None, "the number is given twice");
         let take = Take::new(place, kind == InterruptKind::Counting);
-        let (is_removed, due, users) = (false, 0, Vec::new());
+        let (is_removed, due, known) = (false, 0, 0);
         self.interrupts.push(Interrupt {
             who,
             local,
@@ -143,7 +143,7 @@ impl Model {
             place,
             take,
             due,
-            users,
+            known,
         });
     }
 
@@ -173,7 +173,6 @@ impl Model {
                 let process = &mut self.world.processes[who];
                 let (_, trigger) = process.member.trigger(remote, &process.board).unwrap();
                 assert_eq!(trigger.place(), self.interrupts[interrupt].place);
-                self.interrupts[interrupt].users.push(who);
                 self.connections.push(Connection { who, interrupt, by, remote, trigger, is_over: false });
             }
             (outcome, expected) => assert_eq!(outcome, expected.map(|_| Value::Nothing)),
@@ -203,16 +202,19 @@ impl Model {
         }
     }
 
-    /// Tells each interrupt of the members that use its own, as its process does whenever one comes or goes.
+    /// Tells each interrupt of the members that use its own, as its process does whenever one comes or goes. Nothing is looked at otherwise.
     fn introduce(&mut self) {
         for it in &mut self.interrupts {
+            let before = std::mem::replace(&mut it.known, self.world.processes[it.who].users.len());
             let users = &self.world.processes[it.who].users;
             for (pair, uses) in users {
                 if !it.take.has(*pair) {
                     it.take.admit(*pair, uses.clone());
                 }
             }
-            it.take.retain(|pair| users.contains_key(&pair));
+            if users.len() < before {
+                it.take.retain(|pair| users.contains_key(&pair));
+            }
         }
     }
 

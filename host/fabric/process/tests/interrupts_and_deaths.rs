@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use beeline_fabric::{AdapterNumber, InterruptNumber, NodeId, Refusal};
-use beeline_fabric_process::{DataInterrupt, FabricMember, InterruptOptions};
+use beeline_fabric_process::{DataInterrupt, FabricMember, InterruptOptions, NotTaken};
 use support::interrupts::sleeping;
+use support::segments::connect;
 use support::{Fabric, Process};
 
 #[test]
@@ -98,6 +99,40 @@ fn messages_come_whole_and_in_order_while_their_senders_are_killed() {
         is_over.store(true, Ordering::Relaxed);
         let taken = taker.join().unwrap();
         assert!(taken.len() > 1, "{taken:?}");
+    });
+}
+
+/// Mappings of this process that are shared with others.
+fn mappings() -> usize {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    maps.lines().filter(|line| line.contains("/memfd:beeline")).count()
+}
+
+#[test]
+fn members_that_have_triggered_and_ended_leave_no_memory() {
+    let fabric = Fabric::new();
+    let owner = FabricMember::open(fabric.config(4)).unwrap();
+    let number = Some(InterruptNumber(6));
+    let messages = owner.create_data_interrupt(InterruptOptions { number, ..Default::default() }).unwrap();
+    // So that the registry that it asks is open.
+    connect(&owner, 8, 1).unwrap_err();
+    let before = mappings();
+    for _ in 0..5 {
+        let mut user = fabric.member(8);
+        user.expect("data-trigger-of d 4 6 0", "ok");
+        user.expect("trigger-data d text 100", "ok");
+        messages.wait(&mut [0; 100], None).unwrap();
+        user.expect("trigger-data d text 100", "ok");
+        user.kill();
+    }
+    for _ in 0..5 {
+        messages.wait(&mut [0; 100], None).unwrap();
+    }
+    support::wait_until(|| {
+        let left = messages.wait(&mut [0; 100], Some(Duration::ZERO));
+        assert_eq!(left, Err(NotTaken::Refused(Refusal::Timeout)));
+        let _ = connect(&owner, 8, 1);
+        mappings() == before
     });
 }
 

@@ -43,6 +43,7 @@ pub mod round_trip;
 pub mod rpc_rate;
 pub mod rpc_ring;
 pub mod rpc_round_trip;
+pub mod segment;
 mod settings;
 pub mod simulation;
 pub mod store;

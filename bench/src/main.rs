@@ -8,6 +8,7 @@ use beeline_bench::attack::{self, AttackArgs};
 use beeline_bench::connect::{self, AcceptorArgs};
 use beeline_bench::echo;
 use beeline_bench::peer_death::{self, VictimArgs};
+use beeline_bench::segment::{self, ProviderArgs};
 use beeline_bench::{BENCHES, Bench, BenchError, Report, Settings};
 use beeline_bench::{find, run_all, to_table, write_csv};
 use beeline_floor::Cores;
@@ -46,6 +47,9 @@ enum Command {
     /// Be a process that others connect to.
     #[command(hide = true)]
     Acceptor(AcceptorArgs),
+    /// Be a member of a fabric whose segments others use.
+    #[command(hide = true)]
+    Provider(ProviderArgs),
     /// Be one side of an echo.
     #[command(hide = true)]
     Echo {
@@ -94,6 +98,7 @@ fn main() -> ExitCode {
         Command::Victim(args) => peer_death::be_victim(&args).map(|()| true),
         Command::Attacker(args) => attack::be_attacker(&args).map(|()| true),
         Command::Acceptor(args) => connect::be_acceptor(&args).map(|()| true),
+        Command::Provider(args) => segment::be_provider(&args).map(|()| true),
         Command::Echo { args } => return play(&args),
     };
     match outcome {

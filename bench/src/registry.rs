@@ -5,7 +5,7 @@ use beeline_session::with_causes;
 use crate::{
     BenchError, Failed, Report, Settings, byte_stream, bytes, connect, copy_sizes, dma, fan_in,
     frames_under_attack, idle, key_value, kv_fill, lap, nic_one_way, nic_rate, peer_death, round_trip,
-    rpc_rate, rpc_ring, rpc_round_trip, simulation, store, stream, waiter, wake_up, watch_latency,
+    rpc_rate, rpc_ring, rpc_round_trip, segment, simulation, store, stream, waiter, wake_up, watch_latency,
     wire_round_trip, work,
 };
 
@@ -150,6 +150,11 @@ pub const BENCHES: &[Bench] = &[
         name: "connect",
         about: "connect, a first message and close: window, window in an arena, Unix stream socket, TCP over loopback",
         run: connect::run,
+    },
+    Bench {
+        name: "segment",
+        about: "a segment of 4 KiB made, connected to, mapped, stored into and removed by two processes: ours, a page of a memfd; checks of a sequence, barriers",
+        run: segment::run,
     },
     Bench {
         name: "simulation",

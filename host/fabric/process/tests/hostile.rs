@@ -205,6 +205,15 @@ fn use_whatever(user: &FabricMember, node: u16, id: u32) -> bool {
     true
 }
 
+/// Says that something is over when this is dropped.
+struct AtEnd<'a>(&'a AtomicBool);
+
+impl Drop for AtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn members_that_scribble_over_boards_and_claims_harm_nobody_else() {
     const ROUNDS: u32 = 300;
@@ -238,6 +247,8 @@ fn members_that_scribble_over_boards_and_claims_harm_nobody_else() {
         let (over, of_board, of_claims) = (&is_over, random.split(), random.split());
         scope.spawn(move || scribble(&words, &right, of_board, over));
         scope.spawn(move || scribble(&claims, &[0, 1, 2, 3].map(|slot| (slot, 0)), of_claims, over));
+        // Also when this fails.
+        let _end = AtEnd(&is_over);
         let mut uses = 0;
         for round in 0..ROUNDS {
             uses += u32::from(use_whatever(&user, 4, 7));
@@ -254,7 +265,6 @@ fn members_that_scribble_over_boards_and_claims_harm_nobody_else() {
             // Whoever claims it for ever does not keep it.
             assert_eq!(owner.call(Call::RemoveSegment { local, is_forced: true }), Ok(Value::Nothing));
         }
-        is_over.store(true, Ordering::Relaxed);
         assert!(
             (1..ROUNDS).contains(&uses),
             "{uses} of {ROUNDS}: neither always nor never what it should be"

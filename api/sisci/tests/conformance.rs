@@ -63,6 +63,11 @@ fn links_that_go_down_and_up_are_told_as_documented() {
     run("link");
 }
 
+#[test]
+fn interrupts_answer_as_documented() {
+    run("interrupt");
+}
+
 /// The same programs with a compiler's checks of memory and of undefined behaviour. The library takes its memory from the same
 /// allocator, so what it frees twice or copies into afterwards is found, too.
 #[test]
@@ -72,7 +77,7 @@ fn sanitized_programs_give_the_same_answers() {
         return;
     }
     let program = player::build(installed(), &SANITIZED, "player-sanitized");
-    for name in ["local", "remote", "transfer", "node", "callback", "dma", "link"] {
+    for name in ["local", "remote", "transfer", "node", "callback", "dma", "link", "interrupt"] {
         run_with(&program, name);
     }
 }

@@ -25,7 +25,7 @@ fn built() -> &'static Path {
 }
 
 /// How long a program may run before it is taken for hung; far more than any needs.
-const WATCHDOG: Duration = Duration::from_secs(120);
+const WATCHDOG: Duration = Duration::from_secs(60);
 
 /// A program, which is ended with its test, and if it hangs.
 struct Running {
@@ -120,6 +120,19 @@ fn block_is_transferred_by_dma_and_read_back() {
     let client = start(place.path(), "8", "copy", &format!("-client -rn 4 -dma {sizes}"));
     assert_eq!(client.finish(), "1000001 bytes there and back: equal\nthe server has it\n");
     assert_eq!(server.finish(), "the block is right\n");
+}
+
+#[test]
+fn questions_are_answered_by_data_interrupts() {
+    let place = tempfile::tempdir().unwrap();
+    let mut server = start(place.path(), "4", "rpc", "-server -calls 300");
+    assert_eq!(server.line(), "interrupt 77");
+    // The second client is another one to be answered.
+    for _ in 0..2 {
+        let client = start(place.path(), "8", "rpc", "-client -rn 4 -calls 150");
+        assert_eq!(client.finish(), "150 answers, sum 1136275\n");
+    }
+    assert_eq!(server.finish(), "300 calls answered\n");
 }
 
 #[test]

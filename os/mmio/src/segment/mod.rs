@@ -148,11 +148,8 @@ impl MappedSegment {
     /// # Errors
     /// [`CopyError`], if the bytes reach outside the segment, it is mapped for reading only, or memory of it is gone.
     pub fn copy_in(&self, offset_bytes: usize, bytes: &[u8]) -> Result<(), CopyError> {
-        let to = self.at(offset_bytes, bytes.len())?;
-        if self.access == Access::ReadOnly {
-            return Err(CopyError::ReadOnly);
-        }
-        // SAFETY: `at` checked that these bytes are mapped, for writing too by the access.
+        let to = self.writable_at(offset_bytes, bytes.len())?;
+        // SAFETY: `writable_at` checked that these bytes are mapped, for writing too.
         unsafe { copy::copy_in(to, bytes) };
         self.intact()
     }
@@ -180,18 +177,21 @@ impl MappedSegment {
         from_offset_bytes: usize,
         bytes: usize,
     ) -> Result<(), CopyError> {
-        let (to, source) = (self.at(offset_bytes, bytes)?, from.at(from_offset_bytes, bytes)?);
-        if self.access == Access::ReadOnly {
-            return Err(CopyError::ReadOnly);
-        }
-        // SAFETY: `at` checked that the bytes of both are mapped, those of this one for writing too by the access.
+        let (to, source) = (self.writable_at(offset_bytes, bytes)?, from.at(from_offset_bytes, bytes)?);
+        // SAFETY: these checked that the bytes of both are mapped, those of this one for writing too.
         unsafe { copy::copy_over(to, source, bytes) };
         from.intact()?;
         self.intact()
     }
 
     #[inline]
-    fn at(&self, offset_bytes: usize, bytes: usize) -> Result<*mut u8, CopyError> {
+    pub(crate) fn writable_at(&self, offset_bytes: usize, bytes: usize) -> Result<*mut u8, CopyError> {
+        let start = self.at(offset_bytes, bytes)?;
+        if self.access == Access::ReadOnly { Err(CopyError::ReadOnly) } else { Ok(start) }
+    }
+
+    #[inline]
+    pub(crate) fn at(&self, offset_bytes: usize, bytes: usize) -> Result<*mut u8, CopyError> {
         let whole = self.bytes();
         if offset_bytes > whole || bytes > whole - offset_bytes {
             return Err(CopyError::Outside { bytes, offset_bytes, whole });
@@ -199,7 +199,7 @@ impl MappedSegment {
         Ok(self.as_ptr().as_ptr().wrapping_add(offset_bytes))
     }
 
-    fn intact(&self) -> Result<(), CopyError> {
+    pub(crate) fn intact(&self) -> Result<(), CopyError> {
         if self.is_intact() { Ok(()) } else { Err(CopyError::Lost) }
     }
 

@@ -10,7 +10,9 @@ use std::time::Instant;
 use beeline_fabric::{
     AdapterNumber, Call, DmaEntry, DmaState, LocalSegment, NodeId, Part, RemoteSegment, SegmentId, Value,
 };
-use beeline_fabric_process::{DmaDirection, DmaQueue, DmaTransfer, FabricConfig, FabricMember, Map};
+use beeline_fabric_process::{
+    DmaDirection, DmaLocal, DmaQueue, DmaTransfer, FabricConfig, FabricMember, Map,
+};
 use beeline_floor::on_core;
 use beeline_session::{PrivateDomain, with_causes};
 
@@ -67,7 +69,8 @@ impl Bench {
 
     fn copy(&mut self, path: usize, bytes: usize) -> Result<(), BenchError> {
         let entries = [DmaEntry { local_offset: 0, remote_offset: 0, bytes: bytes as u64 }];
-        let (local, remote, direction) = (self.local, self.remote, DmaDirection::Write);
+        let (local, remote) = (DmaLocal::Segment(self.local), self.remote);
+        let direction = DmaDirection::Write;
         let transfer = DmaTransfer { local, remote, direction, entries: &entries };
         match path {
             0 => ended(self.queue.copy(transfer).map_err(|error| broken(&error))?),

@@ -46,6 +46,9 @@ pub enum Refusal {
     /// The segment is not prepared for the adapter.
     #[error("the segment is not prepared for this adapter")]
     SegmentNotPrepared = 0x4000_0914,
+    /// Nothing, or something else, is where memory was said to be.
+    #[error("memory is not where it was said to be")]
+    IllegalAddress = 0x4000_0915,
     /// Not in this state.
     #[error("this is not done in the state that it is in")]
     IllegalOperation = 0x4000_0916,

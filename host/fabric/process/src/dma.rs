@@ -10,5 +10,5 @@ mod queue;
 mod turns;
 
 pub(crate) use engine::Engine;
-pub use job::{DmaDirection, DmaTransfer};
+pub use job::{DmaDirection, DmaLocal, DmaTransfer};
 pub use queue::DmaQueue;

@@ -4,7 +4,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use beeline_fabric::{Call, Part, Refusal};
-use beeline_mmio::{Access, CopyError, MappedSegment, Pages, SegmentOptions, page_bytes};
+use beeline_mmio::{
+    Access, CopyError, MappedSegment, Pages, ProgramCopyError, ProgramMemory, SegmentOptions, page_bytes,
+};
 
 use crate::error::NotMapped;
 use crate::shared::{Of, Place, Shared};
@@ -96,6 +98,34 @@ impl Map {
         let (to_offset, from_offset) =
             (self.start.saturating_add(offset_bytes), from.start.saturating_add(from_offset_bytes));
         self.mapped().copy_from(to_offset, from.mapped(), from_offset, bytes)
+    }
+
+    /// Copies memory of the program into the part, as [`ProgramMemory::copy_into`] does.
+    ///
+    /// # Errors
+    /// They reach outside one of the two, or the memory is not there.
+    pub fn copy_from_program(
+        &self,
+        offset_bytes: usize,
+        from: &ProgramMemory,
+        from_offset_bytes: usize,
+        bytes: usize,
+    ) -> Result<(), ProgramCopyError> {
+        from.copy_into(from_offset_bytes, self.mapped(), self.start.saturating_add(offset_bytes), bytes)
+    }
+
+    /// Copies the part into memory of the program, as [`ProgramMemory::copy_out_of`] does.
+    ///
+    /// # Errors
+    /// As [`Map::copy_from_program`].
+    pub fn copy_to_program(
+        &self,
+        offset_bytes: usize,
+        to: &ProgramMemory,
+        to_offset_bytes: usize,
+        bytes: usize,
+    ) -> Result<(), ProgramCopyError> {
+        to.copy_out_of(to_offset_bytes, self.mapped(), self.start.saturating_add(offset_bytes), bytes)
     }
 
     fn mapped(&self) -> &MappedSegment {

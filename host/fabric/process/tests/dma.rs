@@ -1,12 +1,15 @@
 //! DMA between segments of two processes: what is copied, what a job keeps in use, and what becomes of it when the other side goes.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
+#![expect(unsafe_code, reason = "memory of the program by its address")]
 
 mod support;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use beeline_fabric::{Call, DmaEntry, DmaState, LocalSegment, MAX_DMA_ENTRIES, Part, Refusal, RemoteSegment};
-use beeline_fabric_process::{DmaDirection, DmaQueue, DmaTransfer, FabricMember, Map};
+use beeline_fabric_process::{DmaDirection, DmaLocal, DmaQueue, DmaTransfer, FabricMember, Map};
+use beeline_mmio::ProgramMemory;
 use support::segments::{available, connect};
 use support::{Fabric, Process};
 
@@ -43,7 +46,7 @@ impl Two {
     }
 
     fn transfer<'a>(&self, direction: DmaDirection, entries: &'a [DmaEntry]) -> DmaTransfer<'a> {
-        DmaTransfer { local: self.local, remote: self.remote, direction, entries }
+        DmaTransfer { local: DmaLocal::Segment(self.local), remote: self.remote, direction, entries }
     }
 
     fn queue(&self) -> DmaQueue {
@@ -153,6 +156,7 @@ fn queue_that_is_dropped_or_whose_member_leaves_copies_nothing_more() {
     drop(member);
     // Whoever waits does it; otherwise nobody would.
     assert!(matches!(queue.wait(None), Ok(DmaState::Done | DmaState::Error)));
+    let local = DmaLocal::Segment(local);
     let transfer = DmaTransfer { local, remote, direction: DmaDirection::Write, entries: &all };
     queue.start(transfer).unwrap_err();
     owner.finish();
@@ -242,4 +246,70 @@ fn child_of_fork_has_no_jobs_and_takes_none_of_its_parents() {
         fork::Fork::Parent(child) => assert_eq!(fork::waitpid(child).unwrap(), 0),
     }
     assert_eq!(queue.abort(), Ok(DmaState::Aborted));
+}
+
+/// Jobs between a segment of another process and memory that is no segment.
+#[test]
+fn memory_of_the_program_is_copied_and_what_is_gone_fails_the_job() {
+    let fabric = Fabric::new();
+    let mut two = Two::new(&fabric, 100_000);
+    two.owner.expect("map-local s 0 100000", "ok 100000");
+    let mut own = b"hello, memory of the program".to_vec();
+    // SAFETY: nobody has references to the bytes until the jobs are done.
+    let memory = Arc::new(unsafe { ProgramMemory::new(own.as_mut_ptr(), own.len()) });
+    let local = DmaLocal::Program(memory);
+    let transfer =
+        |direction, entries| DmaTransfer { local: local.clone(), remote: two.remote, direction, entries };
+    let (queue, remote_offset) = (two.queue(), 77_777);
+    let there = [entry(7, remote_offset, 6)];
+    queue.start(transfer(DmaDirection::Write, &there)).unwrap();
+    assert_eq!(queue.wait(None), Ok(DmaState::Done));
+    let back = [entry(0, remote_offset - 1, 7)];
+    assert_eq!(queue.copy(transfer(DmaDirection::Read, &back)), Ok(DmaState::Done));
+    let outside = [entry(28, 0, 1)];
+    assert_eq!(queue.copy(transfer(DmaDirection::Write, &outside)), Err(Refusal::OutOfRange));
+    assert_eq!(own, b"\0memorymemory of the program".as_slice());
+    two.owner.expect("load s 77776 8", ".memory.");
+
+    // SAFETY: nothing is in the first page of a process.
+    let nothing =
+        DmaLocal::Program(Arc::new(unsafe { ProgramMemory::new(std::ptr::without_provenance_mut(64), 64) }));
+    let entries = [entry(0, 0, 64)];
+    let gone =
+        DmaTransfer { local: nothing, remote: two.remote, direction: DmaDirection::Write, entries: &entries };
+    assert_eq!(queue.copy(gone), Ok(DmaState::Error));
+    assert_eq!(queue.failure(), Some(Refusal::IllegalAddress));
+}
+
+#[test]
+fn gathered_entries_are_one_job_between_the_same_segments() {
+    let fabric = Fabric::new();
+    let mut two = Two::new(&fabric, 100_000);
+    two.owner.expect("map-local s 0 100000", "ok 100000");
+    let (map, queue) = (two.map(100_000), two.member.dma_queue(2).unwrap());
+    map.copy_in(0, b"gathered").unwrap();
+    let (segments, write) = ((two.local, two.remote), DmaDirection::Write);
+    assert_eq!(queue.post(), Err(Refusal::IllegalOperation));
+    assert_eq!(queue.gather(segments, write, entry(0, 99_999, 2)), Err(Refusal::OutOfRange));
+    queue.gather(segments, write, entry(0, 10, 4)).unwrap();
+    assert_eq!(queue.gather(segments, DmaDirection::Read, entry(0, 10, 4)), Err(Refusal::IllegalOperation));
+    queue.gather(segments, write, entry(4, 20, 4)).unwrap();
+    assert_eq!(queue.gather(segments, write, entry(0, 0, 1)), Err(Refusal::MaxEntries));
+    assert_eq!((queue.state(), queue.wait(None)), (DmaState::Gather, Err(Refusal::IllegalOperation)));
+    // Gathering uses no segment.
+    drop(map);
+    assert_eq!(two.disconnect(), Ok(()));
+    assert_eq!(queue.post(), Err(Refusal::IllegalParameter));
+    queue.reset().unwrap();
+
+    two.remote = connect(&two.member, 4, 7).unwrap();
+    let segments = (two.local, two.remote);
+    queue.gather(segments, write, entry(0, 10, 4)).unwrap();
+    queue.gather(segments, write, entry(4, 20, 4)).unwrap();
+    queue.post().unwrap();
+    assert_eq!(queue.wait(None), Ok(DmaState::Done));
+    two.owner.expect("load s 8 18", "..gath......ered..");
+    assert_eq!(queue.gather(segments, write, entry(0, 10, 4)), Err(Refusal::IllegalOperation));
+    queue.reset().unwrap();
+    assert_eq!(queue.state(), DmaState::Idle);
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use beeline_fabric::{DmaEntry, Part, Refusal, SequenceStatus};
 
-use super::job::{DmaTransfer, Job};
+use super::job::{DmaLocal, DmaTransfer, Job, Side};
 use super::turns::Turns;
 use crate::error::NotMapped;
 use crate::map::{Map, MapOptions};
@@ -54,7 +54,13 @@ impl Engine {
     /// Maps what a job uses, and checks that it is there.
     pub(super) fn job(&self, transfer: &DmaTransfer<'_>) -> Result<Job, Refusal> {
         let (local_end, remote_end) = ends(transfer.entries)?;
-        let local = self.map(Of::Local(transfer.local), local_end)?;
+        let local = match &transfer.local {
+            DmaLocal::Segment(local) => Side::Segment(self.map(Of::Local(*local), local_end)?),
+            DmaLocal::Program(memory) if local_end <= memory.bytes() as u64 => {
+                Side::Program(Arc::clone(memory))
+            }
+            DmaLocal::Program(_) => return Err(Refusal::OutOfRange),
+        };
         let remote = self.map(Of::Remote(transfer.remote), remote_end)?;
         let sequence = self.shared.sequence(transfer.remote)?;
         match sequence.start() {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use beeline_fabric::{DmaEntry, LocalSegment, Piece, Refusal, RemoteSegment, SequenceStart, SequenceStatus};
+use beeline_mmio::{ProgramCopyError, ProgramMemory};
 
 use crate::map::Map;
 use crate::sequence::Sequence;
@@ -16,10 +17,19 @@ pub enum DmaDirection {
     Read,
 }
 
+/// Where the bytes of this side are. Offsets of entries are in it.
+#[derive(Clone, Debug)]
+pub enum DmaLocal {
+    /// A segment of this member, which is in use as long as the job is under way.
+    Segment(LocalSegment),
+    /// Memory of the program. A job that finds that some of it is not there fails ([`Refusal::IllegalAddress`]).
+    Program(Arc<ProgramMemory>),
+}
+
 /// What a job copies.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct DmaTransfer<'a> {
-    pub local: LocalSegment,
+    pub local: DmaLocal,
     pub remote: RemoteSegment,
     pub direction: DmaDirection,
     /// In the order in which they are copied, more or less.
@@ -29,12 +39,19 @@ pub struct DmaTransfer<'a> {
 /// What all that copy a job need. It keeps its segments mapped.
 #[derive(Debug)]
 pub(super) struct Job {
-    pub(super) local: Arc<Map>,
+    pub(super) local: Side,
     pub(super) remote: Arc<Map>,
     pub(super) direction: DmaDirection,
     /// Of the connection, since before the first byte.
     pub(super) sequence: Sequence,
     pub(super) start: SequenceStart,
+}
+
+/// This side of a job.
+#[derive(Debug)]
+pub(super) enum Side {
+    Segment(Arc<Map>),
+    Program(Arc<ProgramMemory>),
 }
 
 impl Job {
@@ -43,14 +60,31 @@ impl Job {
         let in_memory = |value: u64| usize::try_from(value).map_err(|_| Refusal::OutOfRange);
         let (local, remote) = (in_memory(piece.local_offset)?, in_memory(piece.remote_offset)?);
         let bytes = in_memory(piece.bytes)?;
-        let copied = match self.direction {
-            DmaDirection::Write => self.remote.copy_from(remote, &self.local, local, bytes),
-            DmaDirection::Read => self.local.copy_from(local, &self.remote, remote, bytes),
-        };
-        copied.map_err(|_| Refusal::TransferFailed)?;
+        match (&self.local, self.direction) {
+            (Side::Segment(map), DmaDirection::Write) => {
+                self.remote.copy_from(remote, map, local, bytes).map_err(|_| Refusal::TransferFailed)
+            }
+            (Side::Segment(map), DmaDirection::Read) => {
+                map.copy_from(local, &self.remote, remote, bytes).map_err(|_| Refusal::TransferFailed)
+            }
+            (Side::Program(memory), DmaDirection::Write) => {
+                self.remote.copy_from_program(remote, memory, local, bytes).map_err(of_program)
+            }
+            (Side::Program(memory), DmaDirection::Read) => {
+                self.remote.copy_to_program(remote, memory, local, bytes).map_err(of_program)
+            }
+        }?;
         match self.sequence.check(self.start) {
             SequenceStatus::Ok => Ok(()),
             _ => Err(Refusal::TransferFailed),
         }
+    }
+}
+
+fn of_program(error: ProgramCopyError) -> Refusal {
+    match error {
+        ProgramCopyError::Segment(_) => Refusal::TransferFailed,
+        ProgramCopyError::Outside { .. } => Refusal::OutOfRange,
+        ProgramCopyError::NotThere { .. } => Refusal::IllegalAddress,
     }
 }

@@ -3,11 +3,11 @@
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use beeline_fabric::{DmaState, Refusal};
+use beeline_fabric::{DmaEntry, DmaState, LocalSegment, Refusal, RemoteSegment};
 
 use super::engine::Engine;
-use super::job::DmaTransfer;
-use super::turns::{Queue, Step};
+use super::job::{DmaDirection, DmaLocal, DmaTransfer, Job};
+use super::turns::{Gathered, Queue, State, Step};
 
 /// A queue of DMA jobs, of which one is under way at a time. All threads of the process may use it. A job that is under way when it is
 /// dropped is aborted.
@@ -30,9 +30,7 @@ impl DmaQueue {
     /// a segment is not there, not connected any more ([`Refusal::NotConnected`]), or cannot be mapped. Then nothing is copied.
     pub fn start(&self, transfer: DmaTransfer<'_>) -> Result<(), Refusal> {
         self.begin(transfer)?;
-        self.engine.turns.take(&self.queue).inspect_err(|_| {
-            let _ = self.queue.abort();
-        })
+        self.take_turns()
     }
 
     /// Copies a job on this thread, and says how it ended.
@@ -42,6 +40,79 @@ impl DmaQueue {
     pub fn copy(&self, transfer: DmaTransfer<'_>) -> Result<DmaState, Refusal> {
         self.begin(transfer)?;
         self.wait(None)
+    }
+
+    /// Puts an entry to those that are gathered for the next job, all of which are between the same segments and in the same direction.
+    ///
+    /// # Errors
+    /// As [`DmaQueue::start`]; [`Refusal::MaxEntries`]; [`Refusal::IllegalOperation`] while a job is under way or until the last one's
+    /// end is [reset](DmaQueue::reset), and for other segments than those of the entries before.
+    pub fn gather(
+        &self,
+        (local, remote): (LocalSegment, RemoteSegment),
+        direction: DmaDirection,
+        entry: DmaEntry,
+    ) -> Result<(), Refusal> {
+        let gathered = Gathered { local, remote, direction };
+        // Whether both segments have it.
+        drop(self.job(gathered, &[entry])?);
+        let mut state = self.queue.lock();
+        if !state.queue.gathered().is_empty() && state.gathered != Some(gathered) {
+            return Err(Refusal::IllegalOperation);
+        }
+        state.queue.gather(entry)?;
+        state.gathered = Some(gathered);
+        Ok(())
+    }
+
+    /// Starts a job with the entries that were gathered, as [`DmaQueue::start`] does.
+    ///
+    /// # Errors
+    /// [`Refusal::IllegalOperation`]: there are none. A segment is not there any more, or not connected.
+    pub fn post(&self) -> Result<(), Refusal> {
+        let (gathered, entries) = {
+            let state = self.check()?.lock();
+            (state.gathered, state.queue.gathered().to_vec())
+        };
+        let gathered = gathered.filter(|_| !entries.is_empty()).ok_or(Refusal::IllegalOperation)?;
+        let job = self.job(gathered, &entries)?;
+        let mut state = self.queue.lock();
+        state.queue.post()?;
+        Self::put(&mut state, job);
+        drop(state);
+        self.take_turns()
+    }
+
+    /// Forgets the entries that were gathered, and the end of the last job.
+    ///
+    /// # Errors
+    /// [`Refusal::IllegalOperation`] while a job is under way.
+    pub fn reset(&self) -> Result<(), Refusal> {
+        self.check()?.lock().queue.reset()
+    }
+
+    fn job(&self, gathered: Gathered, entries: &[DmaEntry]) -> Result<Job, Refusal> {
+        let Gathered { local, remote, direction } = gathered;
+        self.check()?;
+        self.engine.job(&DmaTransfer { local: DmaLocal::Segment(local), remote, direction, entries })
+    }
+
+    /// The queue, of which a child of fork has none.
+    fn check(&self) -> Result<&Queue, Refusal> {
+        if self.engine.is_ours() { Ok(&self.queue) } else { Err(Refusal::System) }
+    }
+
+    /// Keeps what a job uses that was started just now, unless it has ended already.
+    fn put(state: &mut State, job: Job) {
+        if state.queue.state() == DmaState::Posted {
+            state.job = Some(Arc::new(job));
+        }
+    }
+
+    fn take_turns(&self) -> Result<(), Refusal> {
+        self.engine.turns.take(&self.queue).inspect_err(|_| {
+            let _ = self.queue.abort();
+        })
     }
 
     /// How the queue stands. A child of fork has no jobs.
@@ -60,9 +131,7 @@ impl DmaQueue {
     /// # Errors
     /// [`Refusal::IllegalOperation`]: nothing was started.
     pub fn wait(&self, timeout: Option<Duration>) -> Result<DmaState, Refusal> {
-        if !self.engine.is_ours() {
-            return Err(Refusal::System);
-        }
+        self.check()?;
         let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let is_over = || until.is_some_and(|until| Instant::now() >= until);
         while !is_over() && self.queue.step() == Step::Copied {}
@@ -84,24 +153,16 @@ impl DmaQueue {
     /// # Errors
     /// [`Refusal::IllegalOperation`]: nothing was started.
     pub fn abort(&self) -> Result<DmaState, Refusal> {
-        if !self.engine.is_ours() {
-            return Err(Refusal::System);
-        }
-        self.queue.abort()?;
+        self.check()?.abort()?;
         self.wait(None)
     }
 
     fn begin(&self, transfer: DmaTransfer<'_>) -> Result<(), Refusal> {
-        if !self.engine.is_ours() {
-            return Err(Refusal::System);
-        }
-        self.queue.lock().queue.can_start()?;
-        let job = Arc::new(self.engine.job(&transfer)?);
+        self.check()?.lock().queue.can_start()?;
+        let job = self.engine.job(&transfer)?;
         let mut state = self.queue.lock();
         state.queue.start(transfer.entries.to_vec())?;
-        if state.queue.state() == DmaState::Posted {
-            state.job = Some(job);
-        }
+        Self::put(&mut state, job);
         Ok(())
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use beeline_fabric::{DmaQueue, DmaState, Refusal};
+use beeline_fabric::{DmaQueue, DmaState, LocalSegment, Refusal, RemoteSegment};
 use beeline_mmio::thread;
 
-use super::job::Job;
+use super::job::{DmaDirection, Job};
 
 /// A queue, for all that copy its jobs.
 #[derive(Debug)]
@@ -21,6 +21,16 @@ pub(super) struct State {
     pub(super) queue: DmaQueue,
     /// What the job uses that is under way.
     pub(super) job: Option<Arc<Job>>,
+    /// Between what the entries are that are gathered.
+    pub(super) gathered: Option<Gathered>,
+}
+
+/// Between what entries are gathered for a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Gathered {
+    pub(super) local: LocalSegment,
+    pub(super) remote: RemoteSegment,
+    pub(super) direction: DmaDirection,
 }
 
 /// What one step of a job was.
@@ -47,7 +57,7 @@ struct Waiting {
 
 impl Queue {
     pub(super) fn new(queue: DmaQueue) -> Self {
-        Queue { state: Mutex::new(State { queue, job: None }), ended: Condvar::new() }
+        Queue { state: Mutex::new(State { queue, job: None, gathered: None }), ended: Condvar::new() }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {

@@ -1,7 +1,7 @@
 //! Functions that are not there: each says so, and none pretends to have done anything.
 //!
-//! `NOT_IMPLEMENTED` are those that are not built yet: named interrupts, memory of the program, sharing of segments, and
-//! DMA of version 1.
+//! `NOT_IMPLEMENTED` are those that are not built yet: named interrupts, segments of the program's memory, and sharing of
+//! segments.
 //! `NOT_SUPPORTED` are those that memory of one host has nothing for: registers and addresses of a bus, lent devices, interrupts that a store
 //! triggers. `DEPRECATED` are those of version 1 that have another way.
 
@@ -28,15 +28,6 @@ struct Address {
     upper: u16,
     lower: u32,
 }
-
-const TRANSFER: u32 = SCI_FLAG_USE_CALLBACK
-    | SCI_FLAG_DMA_WAIT
-    | SCI_FLAG_DMA_READ
-    | SCI_FLAG_DMA_GLOBAL
-    | SCI_FLAG_DMA_SYSDMA
-    | SCI_FLAG_DMA_USER_MEM
-    | SCI_FLAG_DMA_ADAPTER
-    | SCI_FLAG_BROADCAST;
 
 /// Exports functions that give a code and do nothing else. In brackets is where a handle would be put, which is NULL then; then come the
 /// flags that the function knows.
@@ -65,11 +56,7 @@ absent! {
     SCIShareSegment(segment: Pointer), 0;
     SCIAttachLocalSegment(sd: Pointer, segment: Place, segment_id: u32, size: Pointer, callback: Pointer, arg: Pointer) [segment], SCI_FLAG_USE_CALLBACK;
     SCIRegisterSegmentMemory(address: Pointer, size: usize, segment: Pointer), SCI_FLAG_LOCK_USER_MEM | SCI_FLAG_PHYSICAL | SCI_FLAG_CUDA_BUFFER | SCI_FLAG_SCIF_BUFFER;
-    SCIStartDmaTransferMem(dq: Pointer, local_address: Pointer, remote_segment: Pointer, size: usize, remote_offset: usize, callback: Pointer, arg: Pointer), TRANSFER;
     SCICreateNamedInterrupt(sd: Pointer, interrupt: Place, local_adapter_no: u32, name: Pointer, callback: Pointer, arg: Pointer) [interrupt], SCI_FLAG_USE_CALLBACK | SCI_FLAG_SHARED_INT | SCI_FLAG_COUNTING_INT;
-    SCIEnqueueDMATransfer(dq: Pointer, local_segment: Pointer, remote_segment: Pointer, local_offset: u32, remote_offset: u32, size: u32), SCI_FLAG_DMA_READ | SCI_FLAG_DMA_POST | SCI_FLAG_DMA_RESET;
-    SCIPostDMAQueue(dq: Pointer, callback: Pointer, arg: Pointer), SCI_FLAG_USE_CALLBACK | SCI_FLAG_DMA_WAIT;
-    SCIResetDMAQueue(dq: Pointer), 0;
 }
 
 absent! {

@@ -7,13 +7,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use beeline_fabric::{AdapterNumber, DmaEntry, DmaState, Refusal};
-use beeline_fabric_process::{DmaDirection, DmaQueue, DmaTransfer};
-use beeline_ffi::{Array, Handle, Kind, Out, Outcome};
+use beeline_fabric_process::{DmaDirection, DmaJob, DmaLocal, DmaQueue, DmaTransfer};
+use beeline_ffi::{Array, Failure, Handle, Kind, Out, Outcome};
+
+use beeline_mmio::ProgramMemory;
 
 use crate::callback::{Argument, Caller, check_callback, check_waits};
 use crate::constants::{
-    SCI_FLAG_BROADCAST, SCI_FLAG_DMA_ADAPTER, SCI_FLAG_DMA_GLOBAL, SCI_FLAG_DMA_PHDMA, SCI_FLAG_DMA_READ,
-    SCI_FLAG_DMA_SYSDMA, SCI_FLAG_DMA_USER_MEM, SCI_FLAG_DMA_WAIT, SCI_FLAG_USE_CALLBACK,
+    SCI_FLAG_BROADCAST, SCI_FLAG_DMA_ADAPTER, SCI_FLAG_DMA_GLOBAL, SCI_FLAG_DMA_PHDMA, SCI_FLAG_DMA_POST,
+    SCI_FLAG_DMA_READ, SCI_FLAG_DMA_RESET, SCI_FLAG_DMA_SYSDMA, SCI_FLAG_DMA_USER_MEM, SCI_FLAG_DMA_WAIT,
+    SCI_FLAG_USE_CALLBACK,
 };
 use crate::edge::{Error, edge, edge_without_code, failure, refused};
 use crate::errors;
@@ -73,6 +76,10 @@ const TRANSFER: Flags = Flags {
     done: ENGINES | SCI_FLAG_USE_CALLBACK | SCI_FLAG_DMA_WAIT | SCI_FLAG_DMA_READ,
     not_done: SCI_FLAG_DMA_USER_MEM | SCI_FLAG_BROADCAST,
 };
+const MEMORY: Flags = Flags { done: TRANSFER.done | SCI_FLAG_DMA_USER_MEM, not_done: SCI_FLAG_BROADCAST };
+const ENQUEUE: Flags =
+    Flags { done: SCI_FLAG_DMA_READ | SCI_FLAG_DMA_POST | SCI_FLAG_DMA_RESET, not_done: 0 };
+const POST: Flags = Flags { done: SCI_FLAG_USE_CALLBACK | SCI_FLAG_DMA_WAIT, not_done: 0 };
 
 pub(crate) fn create(
     descriptor: Handle<Descriptor>,
@@ -139,25 +146,35 @@ impl Queue {
         self.caller.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a transfer that has ended is to C.
-    fn code(queue: &DmaQueue) -> u32 {
-        match queue.state() {
-            DmaState::Aborted => errors::CANCELLED,
-            DmaState::Error => queue.failure().map_or(errors::TRANSFER_FAILED, |refusal| refusal as u32),
-            _ => errors::OK,
+    /// What becomes of a transfer that was started: it is waited for, its end is told, or the program asks.
+    fn started(&self, job: DmaJob, ask: &Ask) -> Outcome<()> {
+        self.is_told.store(ask.callback.is_some(), Ordering::Relaxed);
+        match ask.callback {
+            Some(callback) => self.tell(job, ask.queue, callback, ask.argument),
+            None if ask.flags & SCI_FLAG_DMA_WAIT != 0 => match code(job.wait(None), job.failure()) {
+                errors::OK => Ok(()),
+                code => Err(failure(code, "the transfer has not copied all")),
+            },
+            None => Ok(()),
         }
     }
 
     /// Begins to wait for the end of a transfer, which the callback is told.
-    fn tell(&self, handle: Handle<Queue>, callback: DmaCallback, argument: *mut c_void) -> Outcome<()> {
-        let (argument, queue) = (Argument::of(argument), Arc::clone(&self.queue));
+    fn tell(
+        &self,
+        job: DmaJob,
+        handle: Handle<Queue>,
+        callback: DmaCallback,
+        argument: *mut c_void,
+    ) -> Outcome<()> {
+        let argument = Argument::of(argument);
         let mut is_told = false;
         let next = move || {
             // Once: the next transfer has a callback of its own.
             if core::mem::replace(&mut is_told, true) {
                 return None;
             }
-            queue.wait(None).ok().map(|_| Queue::code(&queue))
+            Some(code(job.wait(None), job.failure()))
         };
         let caller = Caller::default();
         caller.begin(next, move |code| callback(argument.get(), handle, code))?;
@@ -166,46 +183,62 @@ impl Queue {
     }
 }
 
-/// What C asks of a transfer besides its entries.
-struct Asked {
+/// What a transfer that has ended is to C.
+fn code(state: Result<DmaState, Refusal>, why: Option<Refusal>) -> u32 {
+    match state {
+        Ok(DmaState::Aborted) => errors::CANCELLED,
+        Ok(DmaState::Error) => why.map_or(errors::TRANSFER_FAILED, |refusal| refusal as u32),
+        Ok(_) => errors::OK,
+        Err(refusal) => refusal as u32,
+    }
+}
+
+/// What C asks of a transfer besides what is copied.
+#[derive(Clone, Copy)]
+struct Ask {
     queue: Handle<Queue>,
-    local: Handle<Local>,
-    remote: Handle<Remote>,
+    /// Nothing if it is not wanted.
     callback: Option<DmaCallback>,
     argument: *mut c_void,
     flags: u32,
 }
 
-fn transfer(asked: &Asked, entries: &[DmaEntry]) -> Outcome<()> {
-    let Asked { queue: handle, local, remote, callback, argument, flags } = *asked;
-    QUEUES.with(handle, |queue| {
-        TRANSFER.check(flags)?;
+impl Ask {
+    /// Checks what C asks of a function that takes these flags.
+    fn new(
+        (queue, known): (Handle<Queue>, &Flags),
+        callback: Option<DmaCallback>,
+        argument: *mut c_void,
+        flags: u32,
+    ) -> Outcome<Self> {
+        QUEUES.with(queue, |_| known.check(flags))?;
         check_callback(flags, callback.is_some())?;
         let has_callback = flags & SCI_FLAG_USE_CALLBACK != 0;
         if has_callback && flags & SCI_FLAG_DMA_WAIT != 0 {
             let why = "SCI_FLAG_USE_CALLBACK and SCI_FLAG_DMA_WAIT do not go together";
             return Err(failure(errors::ILLEGAL_FLAG, why));
         }
-        let local = LOCALS.with(local, |local| Ok(local.segment))?;
-        let remote = REMOTES.with(remote, |remote| Ok(remote.segment))?;
-        let is_read = flags & SCI_FLAG_DMA_READ != 0;
-        let direction = if is_read { DmaDirection::Read } else { DmaDirection::Write };
-        let transfer = DmaTransfer { local, remote, direction, entries };
-        if flags & SCI_FLAG_DMA_WAIT != 0 {
-            queue.queue.copy(transfer).map_err(refused)?;
-            queue.is_told.store(false, Ordering::Relaxed);
-            return match Queue::code(&queue.queue) {
-                errors::OK => Ok(()),
-                code => Err(failure(code, "the transfer has failed")),
-            };
-        }
-        queue.queue.start(transfer).map_err(refused)?;
-        queue.is_told.store(has_callback, Ordering::Relaxed);
-        match callback.filter(|_| has_callback) {
-            Some(callback) => queue.tell(handle, callback, argument),
-            None => Ok(()),
-        }
-    })
+        Ok(Ask { queue, callback: callback.filter(|_| has_callback), argument, flags })
+    }
+
+    /// Starts a transfer, or copies it here if it is waited for.
+    fn transfer(&self, local: DmaLocal, remote: Handle<Remote>, entries: &[DmaEntry]) -> Outcome<()> {
+        QUEUES.with(self.queue, |queue| {
+            let remote = REMOTES.with(remote, |remote| Ok(remote.segment))?;
+            let transfer = DmaTransfer { local, remote, direction: direction(self.flags), entries };
+            let begin = if self.flags & SCI_FLAG_DMA_WAIT != 0 { DmaQueue::begin } else { DmaQueue::start };
+            queue.started(begin(&queue.queue, transfer).map_err(refused)?, self)
+        })
+    }
+}
+
+fn direction(flags: u32) -> DmaDirection {
+    if flags & SCI_FLAG_DMA_READ != 0 { DmaDirection::Read } else { DmaDirection::Write }
+}
+
+/// A segment of this process, to be copied from or to.
+fn local(segment: Handle<Local>) -> Outcome<DmaLocal> {
+    LOCALS.with(segment, |local| Ok(DmaLocal::Segment(local.segment)))
 }
 
 #[expect(clippy::too_many_arguments, reason = "the signature of SISCI")]
@@ -222,9 +255,10 @@ pub(crate) fn start(
     error: Error<'_>,
 ) {
     edge("SCIStartDmaTransfer", error, (), || {
+        let ask = Ask::new((queue, &TRANSFER), callback, argument, flags)?;
         let (local_offset, remote_offset) = (local_offset as u64, remote_offset as u64);
         let entry = DmaEntry { local_offset, remote_offset, bytes: bytes as u64 };
-        transfer(&Asked { queue, local, remote, callback, argument, flags }, &[entry])
+        ask.transfer(self::local(local)?, remote, &[entry])
     });
 }
 
@@ -241,7 +275,7 @@ pub(crate) fn start_vector(
     error: Error<'_>,
 ) {
     edge("SCIStartDmaTransferVec", error, (), || {
-        QUEUES.with(queue, |_| TRANSFER.check(flags))?;
+        let ask = Ask::new((queue, &TRANSFER), callback, argument, flags)?;
         let pieces = pieces.read(count, MAX_PIECES, "vec")?;
         let entry = |piece: &Piece| match piece.flags {
             0 => Ok(DmaEntry {
@@ -252,7 +286,86 @@ pub(crate) fn start_vector(
             _ => Err(failure(errors::ILLEGAL_FLAG, "flags of a piece: none is defined")),
         };
         let entries = pieces.iter().map(entry).collect::<Outcome<Vec<_>>>()?;
-        transfer(&Asked { queue, local, remote, callback, argument, flags }, &entries)
+        ask.transfer(self::local(local)?, remote, &entries)
+    });
+}
+
+#[expect(clippy::too_many_arguments, reason = "the signature of SISCI")]
+pub(crate) fn start_memory(
+    queue: Handle<Queue>,
+    address: *mut c_void,
+    remote: Handle<Remote>,
+    bytes: usize,
+    remote_offset: usize,
+    callback: Option<DmaCallback>,
+    argument: *mut c_void,
+    flags: u32,
+    error: Error<'_>,
+) {
+    edge("SCIStartDmaTransferMem", error, (), || {
+        let ask = Ask::new((queue, &MEMORY), callback, argument, flags)?;
+        if address.is_null() {
+            return Err(Failure::invalid("localAddress is NULL"));
+        }
+        // SAFETY: C passes memory of its own, which stays as it is but for what this transfer stores until that has ended; the header
+        // says so. Memory that is not there is found by the kernel.
+        let memory = unsafe { ProgramMemory::new(address.cast(), bytes) };
+        let entry = DmaEntry { local_offset: 0, remote_offset: remote_offset as u64, bytes: bytes as u64 };
+        ask.transfer(DmaLocal::Program(Arc::new(memory)), remote, &[entry])
+    });
+}
+
+#[expect(clippy::too_many_arguments, reason = "the signature of SISCI")]
+pub(crate) fn enqueue(
+    queue: Handle<Queue>,
+    local: Handle<Local>,
+    remote: Handle<Remote>,
+    local_offset: u32,
+    remote_offset: u32,
+    bytes: u32,
+    flags: u32,
+    error: Error<'_>,
+) {
+    edge("SCIEnqueueDMATransfer", error, (), || {
+        QUEUES.with(queue, |queue| {
+            ENQUEUE.check(flags)?;
+            let local = LOCALS.with(local, |local| Ok(local.segment))?;
+            let remote = REMOTES.with(remote, |remote| Ok(remote.segment))?;
+            let (local_offset, remote_offset) = (local_offset.into(), remote_offset.into());
+            let entry = DmaEntry { local_offset, remote_offset, bytes: bytes.into() };
+            let dma = &queue.queue;
+            if flags & SCI_FLAG_DMA_RESET != 0 {
+                dma.reset().map_err(refused)?;
+            }
+            dma.gather((local, remote), direction(flags), entry).map_err(refused)?;
+            if flags & SCI_FLAG_DMA_POST != 0 {
+                dma.post().map_err(refused)?;
+                queue.is_told.store(false, Ordering::Relaxed);
+            }
+            Ok(())
+        })
+    });
+}
+
+pub(crate) fn post(
+    queue: Handle<Queue>,
+    callback: Option<DmaCallback>,
+    argument: *mut c_void,
+    flags: u32,
+    error: Error<'_>,
+) {
+    edge("SCIPostDMAQueue", error, (), || {
+        let ask = Ask::new((queue, &POST), callback, argument, flags)?;
+        QUEUES.with(queue, |queue| queue.started(queue.queue.post().map_err(refused)?, &ask))
+    });
+}
+
+pub(crate) fn reset(queue: Handle<Queue>, flags: u32, error: Error<'_>) {
+    edge("SCIResetDMAQueue", error, (), || {
+        QUEUES.with(queue, |queue| {
+            Flags::NONE.check(flags)?;
+            queue.queue.reset().map_err(refused)
+        })
     });
 }
 

@@ -244,6 +244,35 @@ exports! {
         error: Error<'_>,
     ) = dma::start_vector;
     SCIDMAQueueState(queue: Handle<Queue>) -> u32 = dma::state;
+    SCIStartDmaTransferMem(
+        queue: Handle<Queue>,
+        address: *mut c_void,
+        remote: Handle<Remote>,
+        bytes: usize,
+        remote_offset: usize,
+        callback: Option<DmaCallback>,
+        argument: *mut c_void,
+        flags: u32,
+        error: Error<'_>,
+    ) = dma::start_memory;
+    SCIEnqueueDMATransfer(
+        queue: Handle<Queue>,
+        local: Handle<Local>,
+        remote: Handle<Remote>,
+        local_offset: u32,
+        remote_offset: u32,
+        bytes: u32,
+        flags: u32,
+        error: Error<'_>,
+    ) = dma::enqueue;
+    SCIPostDMAQueue(
+        queue: Handle<Queue>,
+        callback: Option<DmaCallback>,
+        argument: *mut c_void,
+        flags: u32,
+        error: Error<'_>,
+    ) = dma::post;
+    SCIResetDMAQueue(queue: Handle<Queue>, flags: u32, error: Error<'_>) = dma::reset;
     SCIWaitForDMAQueue(queue: Handle<Queue>, timeout: u32, flags: u32, error: Error<'_>) -> u32 = dma::wait;
     SCIAbortDMAQueue(queue: Handle<Queue>, flags: u32, error: Error<'_>) = dma::abort;
 

@@ -5,7 +5,7 @@
  *
  *     SCIOpen sd 0                       a handle has a name from the call on that makes it; NULL, wild and 0x... are no handles
  *     SCIWaitForLocalSegmentEvent s out out 100 0
- *     SCICreateSegment sd s 7 4096 callback=s NULL USE_CALLBACK
+ *     SCICreateSegment sd s 7 4096 callback s USE_CALLBACK
  *     SCIMemCpy q buf+16 m 0 64 BLOCK_READ
  *
  * A line that begins with `-` passes NULL for the code. `thread T LINE` makes a call in a thread, and answers once it waits there

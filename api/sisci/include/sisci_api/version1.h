@@ -28,7 +28,8 @@ extern "C" {
  * The order of the parameters is not that of SCIStartDmaTransfer(): both offsets, then the size.
  *
  * Flags: SCI_FLAG_DMA_READ; SCI_FLAG_DMA_POST; SCI_FLAG_DMA_RESET.
- * Errors: SCI_ERR_MAX_ENTRIES; SCI_ERR_OUT_OF_RANGE; SCI_ERR_ILLEGAL_OPERATION (POSTED; DONE, ABORTED or ERROR and not reset).
+ * Errors: SCI_ERR_MAX_ENTRIES; SCI_ERR_OUT_OF_RANGE; SCI_ERR_ILLEGAL_OPERATION (POSTED; DONE, ABORTED or ERROR and not reset; other
+ * segments than those of the transfers before, or the other direction).
  * States: IDLE becomes GATHER.
  */
 void SCIEnqueueDMATransfer(sci_dma_queue_t dq, sci_local_segment_t localSegment, sci_remote_segment_t remoteSegment,

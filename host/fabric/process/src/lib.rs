@@ -29,7 +29,7 @@ mod words;
 mod yard;
 
 pub use config::{ConfigError, Configuration, FILE_VARIABLE, NODE_VARIABLE, NamedNode};
-pub use dma::{DmaDirection, DmaLocal, DmaQueue, DmaTransfer};
+pub use dma::{DmaDirection, DmaJob, DmaLocal, DmaQueue, DmaTransfer};
 pub use error::{NotMapped, OpenError};
 pub use interrupts::{DataInterrupt, DataTrigger, Interrupt, InterruptOptions, NotTaken, Trigger};
 pub use map::{Map, MapOptions};

@@ -1,15 +1,12 @@
 //! DMA between segments of two processes: what is copied, what a job keeps in use, and what becomes of it when the other side goes.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
-#![expect(unsafe_code, reason = "memory of the program by its address")]
 
 mod support;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use beeline_fabric::{Call, DmaEntry, DmaState, LocalSegment, MAX_DMA_ENTRIES, Part, Refusal, RemoteSegment};
 use beeline_fabric_process::{DmaDirection, DmaLocal, DmaQueue, DmaTransfer, FabricMember, Map};
-use beeline_mmio::ProgramMemory;
 use support::segments::{available, connect};
 use support::{Fabric, Process};
 
@@ -109,16 +106,23 @@ fn entries_outside_a_segment_and_segments_that_are_not_there_are_refused_and_not
         (entry(0, u64::MAX - 1, 1), Refusal::OutOfRange),
     ] {
         let entries = [entry(0, 0, 8), wrong];
-        assert_eq!(queue.start(two.transfer(DmaDirection::Write, &entries)), Err(refusal), "{wrong:?}");
+        assert_eq!(
+            queue.start(two.transfer(DmaDirection::Write, &entries)).map(drop),
+            Err(refusal),
+            "{wrong:?}"
+        );
     }
-    assert_eq!(queue.start(two.transfer(DmaDirection::Write, &[])), Err(Refusal::IllegalParameter));
+    assert_eq!(queue.start(two.transfer(DmaDirection::Write, &[])).map(drop), Err(Refusal::IllegalParameter));
     assert_eq!((queue.state(), queue.wait(None)), (DmaState::Idle, Err(Refusal::IllegalOperation)));
     assert_eq!(queue.abort(), Err(Refusal::IllegalOperation));
     two.owner.expect("remove-force s", "ok");
     let one = [entry(0, 0, 8)];
-    assert_eq!(queue.start(two.transfer(DmaDirection::Write, &one)), Err(Refusal::NotConnected));
+    assert_eq!(queue.start(two.transfer(DmaDirection::Write, &one)).map(drop), Err(Refusal::NotConnected));
     two.disconnect().unwrap();
-    assert_eq!(queue.start(two.transfer(DmaDirection::Write, &one)), Err(Refusal::IllegalParameter));
+    assert_eq!(
+        queue.start(two.transfer(DmaDirection::Write, &one)).map(drop),
+        Err(Refusal::IllegalParameter)
+    );
     assert_eq!(queue.state(), DmaState::Idle);
 }
 
@@ -128,7 +132,7 @@ fn segments_are_in_use_as_long_as_a_job_is_under_way_and_no_longer() {
     let mut two = Two::new(&fabric, LARGE);
     let (queue, all) = (two.queue(), endless());
     queue.start(two.transfer(DmaDirection::Write, &all)).unwrap();
-    assert_eq!(queue.start(two.transfer(DmaDirection::Write, &all)), Err(Refusal::Busy));
+    assert_eq!(queue.start(two.transfer(DmaDirection::Write, &all)).map(drop), Err(Refusal::Busy));
     assert_eq!(queue.wait(Some(Duration::ZERO)), Ok(DmaState::Posted));
     assert_eq!((two.remove(), two.disconnect()), (Err(Refusal::Busy), Err(Refusal::Busy)));
     assert_eq!(queue.abort(), Ok(DmaState::Aborted));
@@ -160,6 +164,22 @@ fn queue_that_is_dropped_or_whose_member_leaves_copies_nothing_more() {
     let transfer = DmaTransfer { local, remote, direction: DmaDirection::Write, entries: &all };
     queue.start(transfer).unwrap_err();
     owner.finish();
+}
+
+#[test]
+fn who_waits_for_a_job_learns_its_end_and_not_that_of_a_later_one() {
+    let fabric = Fabric::new();
+    let two = Two::new(&fabric, LARGE);
+    let queue = two.queue();
+    let first = queue.start(two.transfer(DmaDirection::Write, &endless())).unwrap();
+    assert_eq!((first.wait(Some(Duration::ZERO)), first.failure()), (Ok(DmaState::Posted), None));
+    queue.abort().unwrap();
+    let second = queue.start(two.transfer(DmaDirection::Write, &endless())).unwrap();
+    assert_eq!(first.wait(None), Ok(DmaState::Aborted));
+    assert_eq!(second.wait(Some(Duration::from_millis(1))), Ok(DmaState::Posted));
+    two.owner.kill();
+    assert_eq!(second.wait(None), Ok(DmaState::Error));
+    assert_eq!((first.failure(), second.failure()), (None, Some(Refusal::TransferFailed)));
 }
 
 /// A job on another queue waits for a piece of the first one's and not for all of it.
@@ -248,39 +268,6 @@ fn child_of_fork_has_no_jobs_and_takes_none_of_its_parents() {
     assert_eq!(queue.abort(), Ok(DmaState::Aborted));
 }
 
-/// Jobs between a segment of another process and memory that is no segment.
-#[test]
-fn memory_of_the_program_is_copied_and_what_is_gone_fails_the_job() {
-    let fabric = Fabric::new();
-    let mut two = Two::new(&fabric, 100_000);
-    two.owner.expect("map-local s 0 100000", "ok 100000");
-    let mut own = b"hello, memory of the program".to_vec();
-    // SAFETY: nobody has references to the bytes until the jobs are done.
-    let memory = Arc::new(unsafe { ProgramMemory::new(own.as_mut_ptr(), own.len()) });
-    let local = DmaLocal::Program(memory);
-    let transfer =
-        |direction, entries| DmaTransfer { local: local.clone(), remote: two.remote, direction, entries };
-    let (queue, remote_offset) = (two.queue(), 77_777);
-    let there = [entry(7, remote_offset, 6)];
-    queue.start(transfer(DmaDirection::Write, &there)).unwrap();
-    assert_eq!(queue.wait(None), Ok(DmaState::Done));
-    let back = [entry(0, remote_offset - 1, 7)];
-    assert_eq!(queue.copy(transfer(DmaDirection::Read, &back)), Ok(DmaState::Done));
-    let outside = [entry(28, 0, 1)];
-    assert_eq!(queue.copy(transfer(DmaDirection::Write, &outside)), Err(Refusal::OutOfRange));
-    assert_eq!(own, b"\0memorymemory of the program".as_slice());
-    two.owner.expect("load s 77776 8", ".memory.");
-
-    // SAFETY: nothing is in the first page of a process.
-    let nothing =
-        DmaLocal::Program(Arc::new(unsafe { ProgramMemory::new(std::ptr::without_provenance_mut(64), 64) }));
-    let entries = [entry(0, 0, 64)];
-    let gone =
-        DmaTransfer { local: nothing, remote: two.remote, direction: DmaDirection::Write, entries: &entries };
-    assert_eq!(queue.copy(gone), Ok(DmaState::Error));
-    assert_eq!(queue.failure(), Some(Refusal::IllegalAddress));
-}
-
 #[test]
 fn gathered_entries_are_one_job_between_the_same_segments() {
     let fabric = Fabric::new();
@@ -289,7 +276,7 @@ fn gathered_entries_are_one_job_between_the_same_segments() {
     let (map, queue) = (two.map(100_000), two.member.dma_queue(2).unwrap());
     map.copy_in(0, b"gathered").unwrap();
     let (segments, write) = ((two.local, two.remote), DmaDirection::Write);
-    assert_eq!(queue.post(), Err(Refusal::IllegalOperation));
+    assert_eq!(queue.post().map(drop), Err(Refusal::IllegalOperation));
     assert_eq!(queue.gather(segments, write, entry(0, 99_999, 2)), Err(Refusal::OutOfRange));
     queue.gather(segments, write, entry(0, 10, 4)).unwrap();
     assert_eq!(queue.gather(segments, DmaDirection::Read, entry(0, 10, 4)), Err(Refusal::IllegalOperation));
@@ -299,7 +286,7 @@ fn gathered_entries_are_one_job_between_the_same_segments() {
     // Gathering uses no segment.
     drop(map);
     assert_eq!(two.disconnect(), Ok(()));
-    assert_eq!(queue.post(), Err(Refusal::IllegalParameter));
+    assert_eq!(queue.post().map(drop), Err(Refusal::IllegalParameter));
     queue.reset().unwrap();
 
     two.remote = connect(&two.member, 4, 7).unwrap();
@@ -312,4 +299,6 @@ fn gathered_entries_are_one_job_between_the_same_segments() {
     assert_eq!(queue.gather(segments, write, entry(0, 10, 4)), Err(Refusal::IllegalOperation));
     queue.reset().unwrap();
     assert_eq!(queue.state(), DmaState::Idle);
+    queue.gather(segments, write, entry(0, 10, 4)).unwrap();
+    assert_eq!((queue.abort(), queue.state()), (Ok(DmaState::Idle), DmaState::Idle));
 }

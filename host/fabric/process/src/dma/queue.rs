@@ -1,13 +1,13 @@
 //! A queue, as its program has it.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use beeline_fabric::{DmaEntry, DmaState, LocalSegment, Refusal, RemoteSegment};
 
 use super::engine::Engine;
 use super::job::{DmaDirection, DmaLocal, DmaTransfer, Job};
-use super::turns::{Gathered, Queue, State, Step};
+use super::turns::{Ending, Gathered, Queue};
 
 /// A queue of DMA jobs, of which one is under way at a time. All threads of the process may use it. A job that is under way when it is
 /// dropped is aborted.
@@ -17,20 +17,61 @@ pub struct DmaQueue {
     engine: Arc<Engine>,
 }
 
+/// A job that was started. It goes on when this is dropped.
+#[derive(Clone, Debug)]
+pub struct DmaJob {
+    queue: Arc<Queue>,
+    engine: Arc<Engine>,
+    ending: Arc<OnceLock<Ending>>,
+}
+
+impl DmaJob {
+    /// Waits until the job has ended, and copies pieces of it meanwhile: how it ended, or [`DmaState::Posted`] when the time is over first.
+    /// What it copies at once is some ten microseconds' worth, by which it may be late.
+    ///
+    /// # Errors
+    /// [`Refusal::System`] in a child of fork.
+    pub fn wait(&self, timeout: Option<Duration>) -> Result<DmaState, Refusal> {
+        if !self.engine.is_ours() {
+            return Err(Refusal::System);
+        }
+        let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        Ok(self.queue.wait(&self.ending, until).map_or(DmaState::Posted, |ending| ending.state))
+    }
+
+    /// Why the job failed; nothing if it did not, or has not yet.
+    pub fn failure(&self) -> Option<Refusal> {
+        self.ending.get()?.failure
+    }
+}
+
 impl DmaQueue {
     pub(crate) fn new(engine: &Arc<Engine>, max_entries: usize) -> Result<Self, Refusal> {
         let queue = Arc::new(Queue::new(beeline_fabric::DmaQueue::new(max_entries)?));
         Ok(DmaQueue { queue, engine: Arc::clone(engine) })
     }
 
-    /// Starts a job, which another thread copies.
+    /// Starts a job, which is copied by who waits for it.
+    ///
+    /// # Errors
+    /// As [`DmaQueue::start`].
+    pub fn begin(&self, transfer: DmaTransfer<'_>) -> Result<DmaJob, Refusal> {
+        self.check()?.lock().queue.can_start()?;
+        let job = self.engine.job(&transfer)?;
+        let mut state = self.queue.lock();
+        state.queue.start(transfer.entries.to_vec())?;
+        Ok(self.started(state.begin(job)))
+    }
+
+    /// Starts a job, which another thread copies, too.
     ///
     /// # Errors
     /// A job is under way ([`Refusal::Busy`]); there are no entries, or too many; one is outside its segment ([`Refusal::OutOfRange`]);
     /// a segment is not there, not connected any more ([`Refusal::NotConnected`]), or cannot be mapped. Then nothing is copied.
-    pub fn start(&self, transfer: DmaTransfer<'_>) -> Result<(), Refusal> {
-        self.begin(transfer)?;
-        self.take_turns()
+    pub fn start(&self, transfer: DmaTransfer<'_>) -> Result<DmaJob, Refusal> {
+        let job = self.begin(transfer)?;
+        self.take_turns()?;
+        Ok(job)
     }
 
     /// Copies a job on this thread, and says how it ended.
@@ -38,8 +79,7 @@ impl DmaQueue {
     /// # Errors
     /// As [`DmaQueue::start`]. A job that failed is no error here ([`DmaQueue::failure`]).
     pub fn copy(&self, transfer: DmaTransfer<'_>) -> Result<DmaState, Refusal> {
-        self.begin(transfer)?;
-        self.wait(None)
+        self.begin(transfer)?.wait(None)
     }
 
     /// Puts an entry to those that are gathered for the next job, all of which are between the same segments and in the same direction.
@@ -69,7 +109,7 @@ impl DmaQueue {
     ///
     /// # Errors
     /// [`Refusal::IllegalOperation`]: there are none. A segment is not there any more, or not connected.
-    pub fn post(&self) -> Result<(), Refusal> {
+    pub fn post(&self) -> Result<DmaJob, Refusal> {
         let (gathered, entries) = {
             let state = self.check()?.lock();
             (state.gathered, state.queue.gathered().to_vec())
@@ -78,9 +118,10 @@ impl DmaQueue {
         let job = self.job(gathered, &entries)?;
         let mut state = self.queue.lock();
         state.queue.post()?;
-        Self::put(&mut state, job);
+        let started = self.started(state.begin(job));
         drop(state);
-        self.take_turns()
+        self.take_turns()?;
+        Ok(started)
     }
 
     /// Forgets the entries that were gathered, and the end of the last job.
@@ -102,11 +143,8 @@ impl DmaQueue {
         if self.engine.is_ours() { Ok(&self.queue) } else { Err(Refusal::System) }
     }
 
-    /// Keeps what a job uses that was started just now, unless it has ended already.
-    fn put(state: &mut State, job: Job) {
-        if state.queue.state() == DmaState::Posted {
-            state.job = Some(Arc::new(job));
-        }
+    fn started(&self, ending: Arc<OnceLock<Ending>>) -> DmaJob {
+        DmaJob { queue: Arc::clone(&self.queue), engine: Arc::clone(&self.engine), ending }
     }
 
     fn take_turns(&self) -> Result<(), Refusal> {
@@ -125,45 +163,34 @@ impl DmaQueue {
         if self.engine.is_ours() { self.queue.lock().queue.failure() } else { None }
     }
 
-    /// Waits until the job has ended, and copies pieces of it meanwhile: how it ended, or [`DmaState::Posted`] when the time is over first.
-    /// What it copies at once is some ten microseconds' worth, by which it may be late.
+    /// Waits until the job that is under way has ended, as [`DmaJob::wait`] does. One that has ended already is not waited for.
     ///
     /// # Errors
     /// [`Refusal::IllegalOperation`]: nothing was started.
     pub fn wait(&self, timeout: Option<Duration>) -> Result<DmaState, Refusal> {
-        self.check()?;
-        let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let is_over = || until.is_some_and(|until| Instant::now() >= until);
-        while !is_over() && self.queue.step() == Step::Copied {}
-        let mut state = self.queue.lock();
-        loop {
+        let ending = {
+            let state = self.check()?.lock();
             match state.queue.state() {
                 DmaState::Idle | DmaState::Gather => return Err(Refusal::IllegalOperation),
-                DmaState::Posted if !is_over() => {}
+                DmaState::Posted => Arc::clone(&state.ending),
                 ended => return Ok(ended),
             }
-            let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
-            let woken = self.queue.ended.wait_timeout(state, left.min(Duration::from_secs(3600)));
-            state = woken.unwrap_or_else(PoisonError::into_inner).0;
-        }
+        };
+        self.started(ending).wait(timeout)
     }
 
     /// Ends the job that is under way, and waits until nobody copies any of it any more: [`DmaState::Aborted`], or how it had ended before.
+    /// Forgets entries that were gathered: [`DmaState::Idle`].
     ///
     /// # Errors
     /// [`Refusal::IllegalOperation`]: nothing was started.
     pub fn abort(&self) -> Result<DmaState, Refusal> {
         self.check()?.abort()?;
-        self.wait(None)
-    }
-
-    fn begin(&self, transfer: DmaTransfer<'_>) -> Result<(), Refusal> {
-        self.check()?.lock().queue.can_start()?;
-        let job = self.engine.job(&transfer)?;
-        let mut state = self.queue.lock();
-        state.queue.start(transfer.entries.to_vec())?;
-        Self::put(&mut state, job);
-        Ok(())
+        match self.wait(None) {
+            // Entries were gathered, and are forgotten.
+            Err(Refusal::IllegalOperation) => Ok(DmaState::Idle),
+            ended => ended,
+        }
     }
 }
 

@@ -1,19 +1,23 @@
 //! Queues whose jobs are under way, and the thread that copies for all of them.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use beeline_fabric::{DmaQueue, DmaState, LocalSegment, Refusal, RemoteSegment};
 use beeline_mmio::thread;
 
 use super::job::{DmaDirection, Job};
 
+/// What is waited for at a time where there is no end of it.
+const MAX_SLEEP: Duration = Duration::from_secs(3600);
+
 /// A queue, for all that copy its jobs.
 #[derive(Debug)]
 pub(super) struct Queue {
     state: Mutex<State>,
     /// A job has ended.
-    pub(super) ended: Condvar,
+    ended: Condvar,
 }
 
 #[derive(Debug)]
@@ -21,8 +25,18 @@ pub(super) struct State {
     pub(super) queue: DmaQueue,
     /// What the job uses that is under way.
     pub(super) job: Option<Arc<Job>>,
+    /// Where the end of that job is put.
+    pub(super) ending: Arc<OnceLock<Ending>>,
     /// Between what the entries are that are gathered.
     pub(super) gathered: Option<Gathered>,
+}
+
+/// How a job ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ending {
+    pub(super) state: DmaState,
+    /// Why it failed, if it did.
+    pub(super) failure: Option<Refusal>,
 }
 
 /// Between what entries are gathered for a job.
@@ -55,9 +69,34 @@ struct Waiting {
     is_over: bool,
 }
 
+impl State {
+    /// Keeps what a job uses that was started just now, and says where its end will be found.
+    pub(super) fn begin(&mut self, job: Job) -> Arc<OnceLock<Ending>> {
+        self.job = Some(Arc::new(job));
+        self.ending = Arc::default();
+        let ending = Arc::clone(&self.ending);
+        if self.queue.state() != DmaState::Posted {
+            // It had no bytes.
+            self.end();
+        }
+        ending
+    }
+
+    /// With the lock held: who finds a job ended must find its segments unused.
+    fn end(&mut self) {
+        self.job = None;
+        let ending = Ending { state: self.queue.state(), failure: self.queue.failure() };
+        // Nobody else sets it.
+        let _ = self.ending.set(ending);
+    }
+}
+
 impl Queue {
     pub(super) fn new(queue: DmaQueue) -> Self {
-        Queue { state: Mutex::new(State { queue, job: None, gathered: None }), ended: Condvar::new() }
+        Queue {
+            state: Mutex::new(State { queue, job: None, ending: Arc::default(), gathered: None }),
+            ended: Condvar::new(),
+        }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
@@ -88,14 +127,24 @@ impl Queue {
 
     /// Gives what a job used if it has ended, and wakes who waits for that.
     fn settle(&self, mut state: MutexGuard<'_, State>) {
-        if state.queue.state() != DmaState::Posted
-            && let Some(job) = state.job.take()
-        {
-            // With the lock held: who finds the job ended must find its segments unused.
-            drop(job);
+        if state.queue.state() != DmaState::Posted && state.job.is_some() {
+            state.end();
             drop(state);
             self.ended.notify_all();
         }
+    }
+
+    /// Waits until a job has ended, and copies pieces meanwhile; `None` when the time is over first.
+    pub(super) fn wait(&self, ending: &OnceLock<Ending>, until: Option<Instant>) -> Option<Ending> {
+        let is_over = || until.is_some_and(|until| Instant::now() >= until);
+        while ending.get().is_none() && !is_over() && self.step() == Step::Copied {}
+        let mut state = self.lock();
+        while ending.get().is_none() && !is_over() {
+            let left = until.map_or(MAX_SLEEP, |until| until.saturating_duration_since(Instant::now()));
+            let woken = self.ended.wait_timeout(state, left.min(MAX_SLEEP));
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        ending.get().copied()
     }
 
     fn has_piece(&self) -> bool {

@@ -210,7 +210,7 @@ fn sleepers_of_two_processes_wake_each_other() {
 
 #[test]
 fn each_of_many_triggers_by_threads_of_one_connection_counts_and_ends_one_wait() {
-    const EACH: usize = 5_000;
+    const EACH: usize = 50_000;
     let fabric = Fabric::new();
     let member = FabricMember::open(fabric.config(4)).unwrap();
     let options = InterruptOptions { is_counting: true, wait: sleeping(), ..InterruptOptions::default() };

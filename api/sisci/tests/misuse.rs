@@ -212,6 +212,32 @@ fn flag_that_a_function_knows_is_never_called_illegal() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Who reads the manual learns what is not there.
+#[test]
+fn manual_names_each_function_that_is_not_implemented() {
+    let place = tempfile::tempdir().unwrap();
+    let mut player = prepared(place.path());
+    let exported = player::exported(installed());
+    let facts = Facts::read();
+    let mut absent = Vec::new();
+    for (name, function) in facts.functions.iter().filter(|(name, _)| exported.contains(name)) {
+        // These take down what the others need.
+        if function.has_error && !["SCIClose", "SCIRemoveSegment", "SCIInitialize"].contains(&name.as_str()) {
+            let answer = player.answer(&line(name, function, usize::MAX, ""));
+            if answer.starts_with("NOT_IMPLEMENTED") {
+                absent.push(name.as_str());
+            }
+        }
+    }
+    let header = std::fs::read_to_string(installed().prefix().join("include/sisci_api.h")).unwrap();
+    let (_, rest) = header.split_once("\n * ABSENT.").unwrap();
+    let (paragraph, _) = rest.split_once("\n *\n").unwrap();
+    let words = paragraph.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    let mut named: Vec<&str> = words.filter(|word| facts.functions.contains_key(*word)).collect();
+    named.sort_unstable();
+    assert_eq!(named, absent);
+}
+
 #[test]
 fn before_initialize_and_after_terminate_each_function_says_so() {
     let place = tempfile::tempdir().unwrap();

@@ -296,7 +296,12 @@ fn watch_says_what_changes_and_nothing_else() {
     let fabric = Fabric::new();
     let mut owner = fabric.owner();
     let pid = owner.pid();
-    let mut watch = fabric.beeline(&["watch", "--interval-ms", "50"]).stdout(Stdio::piped()).spawn().unwrap();
+    // It ends by itself where a line never comes.
+    let mut watch = fabric
+        .beeline(&["watch", "--interval-ms", "50", "--count", "600"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines().map(Result::unwrap);
     let mut until = |end: &str| {
         let begun = Instant::now();

@@ -97,14 +97,17 @@ pub(crate) fn read_entry(board: &impl ViewPort, slot: Slot) -> Option<Entry> {
 }
 
 /// How an entry stands, and nothing else of it.
+#[inline]
 pub(crate) fn read_state(board: &impl ViewPort, slot: Slot) -> EntryState {
     EntryState::of(board.load(entry_state(slot)))
 }
 
+#[inline]
 pub(crate) fn read_life(board: &impl ViewPort) -> Life {
     Life::of(board.load(LIFE))
 }
 
+#[inline]
 pub(crate) fn read_link(board: &impl ViewPort, adapter: AdapterNumber) -> LinkWord {
     LinkWord::of(board.load(link_word(adapter.index() as u32)))
 }

@@ -91,10 +91,12 @@ impl<V: ViewPort> ConnectionView<V> {
 }
 
 impl Standing {
+    #[inline]
     pub(crate) fn is_up(self) -> bool {
         matches!(self, Standing::There { own, theirs } if own.is_up && theirs.is_up)
     }
 
+    #[inline]
     pub(crate) fn start(self) -> (SequenceStatus, Option<SequenceStart>) {
         match self {
             Standing::Gone => (SequenceStatus::NotRetriable, None),
@@ -105,6 +107,7 @@ impl Standing {
         }
     }
 
+    #[inline]
     pub(crate) fn check(self, start: SequenceStart) -> SequenceStatus {
         match self {
             Standing::Gone => SequenceStatus::NotRetriable,

@@ -6,6 +6,7 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// The number of this process among its ancestors and itself. `mark` holds it once it has one, and is zero in a new process; `last` is
 /// the latest number that was given, also in ancestors.
+#[inline]
 pub(crate) fn current(mark: &AtomicU64, last: &AtomicU64) -> u64 {
     // Relaxed: the word is compared with values of the same process, and orders nothing.
     let found = mark.load(Ordering::Relaxed);

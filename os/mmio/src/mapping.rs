@@ -150,10 +150,12 @@ impl Mapping {
         Layout::from_size_align(bytes, PAGE_BYTES).expect("half the address space is never asked for")
     }
 
+    #[inline]
     pub(crate) fn start(&self) -> NonNull<u8> {
         self.start
     }
 
+    #[inline]
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }

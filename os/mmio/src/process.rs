@@ -46,11 +46,13 @@ static MARK: AtomicPtr<AtomicU64> = AtomicPtr::new(std::ptr::null_mut());
 /// Generations given out in this process and its ancestors; a child goes on counting from its copy.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
+#[inline]
 fn generation() -> u64 {
     mark().map_or(0, |mark| generation::current(mark, &LAST))
 }
 
 /// The word, made if need be; `None` where the kernel does not clear memory in children (before Linux 4.14).
+#[inline]
 fn mark() -> Option<&'static AtomicU64> {
     // Acquire: pairs with the exchange below, so that the page is mapped and marked.
     let mut page = MARK.load(Ordering::Acquire);

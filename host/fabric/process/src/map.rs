@@ -53,16 +53,19 @@ impl Map {
     }
 
     /// Returns what the part may be used for.
+    #[inline]
     pub fn access(&self) -> Access {
         self.mapped().access()
     }
 
     /// Returns the bytes of the part.
+    #[inline]
     pub fn bytes(&self) -> usize {
         self.segment.as_ref().map_or(0, |segment| segment.bytes() - self.start)
     }
 
     /// The first byte. Valid until this is dropped, and not counted; what may be done with it is said at [`MappedSegment::as_ptr`].
+    #[inline]
     pub fn as_ptr(&self) -> NonNull<u8> {
         let start = self.mapped().as_ptr();
         NonNull::new(start.as_ptr().wrapping_add(self.start)).expect("inside a mapping, which is not at 0")
@@ -128,6 +131,7 @@ impl Map {
         to.copy_out_of(to_offset_bytes, self.mapped(), self.start.saturating_add(offset_bytes), bytes)
     }
 
+    #[inline]
     fn mapped(&self) -> &MappedSegment {
         self.segment.as_ref().expect("nobody has a map that is not mapped")
     }

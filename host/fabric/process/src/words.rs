@@ -83,6 +83,7 @@ impl View {
 }
 
 impl ViewPort for View {
+    #[inline]
     fn load(&self, word: u32) -> u64 {
         // Pairs with the store of `Published`.
         self.0.load_acquire(word as usize)

@@ -99,11 +99,13 @@ impl MappedSegment {
     }
 
     /// Returns the bytes of the segment: what was asked for, not rounded to pages.
+    #[inline]
     pub fn bytes(&self) -> usize {
         self.mapping.bytes()
     }
 
     /// Returns what the segment is mapped for.
+    #[inline]
     pub fn access(&self) -> Access {
         self.access
     }
@@ -118,6 +120,7 @@ impl MappedSegment {
     ///
     /// Others write this memory at any time: make no reference (`&`, slices) of it, and access it by volatile or atomic
     /// accesses. Stores through the pointer of a segment that is [`Access::ReadOnly`] end the process.
+    #[inline]
     pub fn as_ptr(&self) -> NonNull<u8> {
         self.mapping.start()
     }

@@ -159,12 +159,16 @@ mod tests {
 
     #[test]
     fn word_that_two_threads_raise_loses_no_raise() {
-        let rounds = if cfg!(miri) { 50 } else { 50_000 };
+        let rounds = if cfg!(miri) { 50 } else { 2_000_000 };
         let region = Region::private(64);
+        let both = std::sync::Barrier::new(2);
         std::thread::scope(|scope| {
             for _ in 0..2 {
-                let words = region.words(0, 8);
-                scope.spawn(move || (0..rounds).for_each(|_| words.raise_release(11)));
+                let (words, both) = (region.words(0, 8), &both);
+                scope.spawn(move || {
+                    both.wait();
+                    (0..rounds).for_each(|_| words.raise_release(11));
+                });
             }
         });
         assert_eq!((region.word(24).load(), region.word(32).load()), (2 * rounds, 0));

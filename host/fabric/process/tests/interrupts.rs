@@ -210,16 +210,20 @@ fn sleepers_of_two_processes_wake_each_other() {
 
 #[test]
 fn each_of_many_triggers_by_threads_of_one_connection_counts_and_ends_one_wait() {
-    const EACH: usize = 50_000;
+    const EACH: usize = 200_000;
     let fabric = Fabric::new();
     let member = FabricMember::open(fabric.config(4)).unwrap();
     let options = InterruptOptions { is_counting: true, wait: sleeping(), ..InterruptOptions::default() };
     let interrupt = member.create_interrupt(options).unwrap();
     let trigger =
         member.connect_interrupt(NODE, interrupt.number(), adapter(), Some(Duration::ZERO)).unwrap();
+    let all = std::sync::Barrier::new(3);
     std::thread::scope(|scope| {
         for _ in 0..3 {
-            scope.spawn(|| (0..EACH).for_each(|_| trigger.trigger().unwrap()));
+            scope.spawn(|| {
+                all.wait();
+                (0..EACH).for_each(|_| trigger.trigger().unwrap());
+            });
             scope.spawn(|| (0..EACH).for_each(|_| interrupt.wait(None).unwrap()));
         }
     });

@@ -21,7 +21,7 @@ pub struct Interrupts {
 
 /// Policies that a test sleeps at once with, or never.
 pub fn sleeping() -> WaitPolicy {
-    WaitPolicy::new().spins(0).yields(0).sleep(Some(Duration::from_secs(60)))
+    WaitPolicy::new().spins(0).yields(0).sleep(Some(Duration::from_secs(3600)))
 }
 
 fn number<T: std::str::FromStr>(word: &str) -> T

@@ -29,9 +29,8 @@
  * what has arrived. SCIMemCpy() and SCIMemWrite() flush before they return unless told not to.
  *
  * ABSENT. These functions are there to be linked, answer SCI_ERR_NOT_IMPLEMENTED and do nothing: SCIShareSegment(),
- * SCIAttachLocalSegment(), SCIRegisterSegmentMemory(), SCIStartDmaTransferMem(), SCICreateNamedInterrupt(),
- * SCIEnqueueDMATransfer(), SCIPostDMAQueue(), SCIResetDMAQueue(). Groups (SCI_FLAG_BROADCAST) and segments without memory
- * (SCI_FLAG_EMPTY) are SCI_ERR_FLAG_NOT_IMPLEMENTED.
+ * SCIAttachLocalSegment(), SCIRegisterSegmentMemory(), SCICreateNamedInterrupt(). Groups (SCI_FLAG_BROADCAST) and segments
+ * without memory (SCI_FLAG_EMPTY) are SCI_ERR_FLAG_NOT_IMPLEMENTED.
  *
  * NAMES. Each function is exported under its name and under two others, _SISCI_PUBLIC_FUNC_ST_<name> and
  * _SISCI_PUBLIC_FUNC_MT_<name>, which are the same function here. A program that includes this header calls the second with

@@ -3,10 +3,11 @@
 use core::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use beeline_fabric::{AdapterNumber, DmaEntry, DmaState, Refusal};
+use beeline_fabric::{AdapterNumber, DmaEntry, DmaState, Refusal, RemoteSegment};
 use beeline_fabric_process::{DmaDirection, DmaJob, DmaLocal, DmaQueue, DmaTransfer};
 use beeline_ffi::{Array, Failure, Handle, Kind, Out, Outcome};
 
@@ -39,8 +40,22 @@ pub(crate) struct Queue {
     queue: Arc<DmaQueue>,
     /// Whether the last transfer has a callback.
     is_told: AtomicBool,
-    /// Of the callback of the last transfer that had one.
-    caller: Mutex<Caller>,
+    /// Who tells the ends of transfers that have a callback, from the first of these on.
+    teller: Mutex<Option<Teller>>,
+    adapter: AdapterNumber,
+}
+
+/// The thread that tells the ends of a queue's transfers, one after the other.
+struct Teller {
+    caller: Caller,
+    told: Sender<Told>,
+}
+
+/// A transfer whose end is told.
+struct Told {
+    job: DmaJob,
+    callback: DmaCallback,
+    argument: Argument,
 }
 
 impl Kind for Queue {
@@ -104,7 +119,8 @@ pub(crate) fn create(
             _of_descriptor: of_descriptor,
             queue: made,
             is_told: AtomicBool::new(false),
-            caller: Mutex::default(),
+            teller: Mutex::default(),
+            adapter,
         };
         queue.put(QUEUES.make(&session, make, remove_by_force)?, "dq")
     });
@@ -128,7 +144,11 @@ fn remove(queue: Handle<Queue>) -> Outcome<()> {
     let removed = QUEUES.remove(queue)?;
     // Nothing was started, or it has ended, or it is aborted.
     let _state = removed.queue.abort();
-    removed.caller().stop();
+    if let Some(Teller { caller, told }) = removed.teller().take() {
+        // The thread waits for no further transfer.
+        drop(told);
+        caller.stop();
+    }
     Ok(())
 }
 
@@ -142,44 +162,56 @@ fn remove_by_force(queue: Handle<Queue>) -> Outcome<()> {
 }
 
 impl Queue {
-    fn caller(&self) -> MutexGuard<'_, Caller> {
-        self.caller.lock().unwrap_or_else(PoisonError::into_inner)
+    fn teller(&self) -> MutexGuard<'_, Option<Teller>> {
+        self.teller.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What becomes of a transfer that was started: it is waited for, its end is told, or the program asks.
-    fn started(&self, job: DmaJob, ask: &Ask) -> Outcome<()> {
-        self.is_told.store(ask.callback.is_some(), Ordering::Relaxed);
-        match ask.callback {
-            Some(callback) => self.tell(job, ask.queue, callback, ask.argument),
-            None if ask.flags & SCI_FLAG_DMA_WAIT != 0 => match code(job.wait(None), job.failure()) {
-                errors::OK => Ok(()),
-                code => Err(failure(code, "the transfer has not copied all")),
-            },
-            None => Ok(()),
+    /// Where transfers of this queue are put whose ends are to be told. Made before a transfer is started, which could not be told
+    /// otherwise.
+    fn told(&self, handle: Handle<Queue>) -> Outcome<Sender<Told>> {
+        let mut teller = self.teller();
+        if let Some(teller) = &*teller {
+            return Ok(teller.told.clone());
+        }
+        let (told, jobs) = channel::<Told>();
+        let caller = Caller::default();
+        let next = move || {
+            let Told { job, callback, argument } = jobs.recv().ok()?;
+            Some((code(job.wait(None), job.failure()), callback, argument))
+        };
+        caller.begin(next, move |(code, callback, argument)| callback(argument.get(), handle, code))?;
+        *teller = Some(Teller { caller, told: told.clone() });
+        Ok(told)
+    }
+
+    /// Starts a transfer as C asks: it is waited for, its end is told, or the program asks.
+    fn start(&self, ask: &Ask, start: impl FnOnce() -> Result<DmaJob, Refusal>) -> Outcome<()> {
+        let told = ask.callback.map(|callback| Ok((callback, self.told(ask.queue)?))).transpose()?;
+        let job = start().map_err(refused)?;
+        self.is_told.store(told.is_some(), Ordering::Relaxed);
+        if let Some((callback, told)) = told {
+            // A callback that has cancelled is told nothing more, and its thread has ended.
+            let _ = told.send(Told { job, callback, argument: Argument::of(ask.argument) });
+            return Ok(());
+        }
+        if ask.flags & SCI_FLAG_DMA_WAIT == 0 {
+            return Ok(());
+        }
+        match code(job.wait(None), job.failure()) {
+            errors::OK => Ok(()),
+            code => Err(failure(code, "the transfer has not copied all")),
         }
     }
 
-    /// Begins to wait for the end of a transfer, which the callback is told.
-    fn tell(
-        &self,
-        job: DmaJob,
-        handle: Handle<Queue>,
-        callback: DmaCallback,
-        argument: *mut c_void,
-    ) -> Outcome<()> {
-        let argument = Argument::of(argument);
-        let mut is_told = false;
-        let next = move || {
-            // Once: the next transfer has a callback of its own.
-            if core::mem::replace(&mut is_told, true) {
-                return None;
+    /// The connection to a segment, if it is by the queue's adapter.
+    fn remote(&self, remote: Handle<Remote>) -> Outcome<RemoteSegment> {
+        REMOTES.with(remote, |remote| {
+            if remote.adapter != self.adapter {
+                let why = "the segment is connected to by another adapter than the queue's";
+                return Err(failure(errors::ILLEGAL_OPERATION, why));
             }
-            Some(code(job.wait(None), job.failure()))
-        };
-        let caller = Caller::default();
-        caller.begin(next, move |code| callback(argument.get(), handle, code))?;
-        *self.caller() = caller;
-        Ok(())
+            Ok(remote.segment)
+        })
     }
 }
 
@@ -224,10 +256,10 @@ impl Ask {
     /// Starts a transfer, or copies it here if it is waited for.
     fn transfer(&self, local: DmaLocal, remote: Handle<Remote>, entries: &[DmaEntry]) -> Outcome<()> {
         QUEUES.with(self.queue, |queue| {
-            let remote = REMOTES.with(remote, |remote| Ok(remote.segment))?;
+            let remote = queue.remote(remote)?;
             let transfer = DmaTransfer { local, remote, direction: direction(self.flags), entries };
             let begin = if self.flags & SCI_FLAG_DMA_WAIT != 0 { DmaQueue::begin } else { DmaQueue::start };
-            queue.started(begin(&queue.queue, transfer).map_err(refused)?, self)
+            queue.start(self, || begin(&queue.queue, transfer))
         })
     }
 }
@@ -330,7 +362,7 @@ pub(crate) fn enqueue(
         QUEUES.with(queue, |queue| {
             ENQUEUE.check(flags)?;
             let local = LOCALS.with(local, |local| Ok(local.segment))?;
-            let remote = REMOTES.with(remote, |remote| Ok(remote.segment))?;
+            let remote = queue.remote(remote)?;
             let (local_offset, remote_offset) = (local_offset.into(), remote_offset.into());
             let entry = DmaEntry { local_offset, remote_offset, bytes: bytes.into() };
             let dma = &queue.queue;
@@ -356,7 +388,7 @@ pub(crate) fn post(
 ) {
     edge("SCIPostDMAQueue", error, (), || {
         let ask = Ask::new((queue, &POST), callback, argument, flags)?;
-        QUEUES.with(queue, |queue| queue.started(queue.queue.post().map_err(refused)?, &ask))
+        QUEUES.with(queue, |queue| queue.start(&ask, || queue.queue.post()))
     });
 }
 

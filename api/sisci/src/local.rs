@@ -4,7 +4,7 @@ use core::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use beeline_fabric::{AdapterNumber, Call, LocalEvent, LocalSegment, SegmentId, Value};
+use beeline_fabric::{AdapterNumber, Call, LocalEvent, LocalSegment, Refusal, SegmentId, Value};
 use beeline_ffi::{Handle, Kind, Out, Outcome};
 
 use crate::callback::{Argument, Caller, check_callback, check_waits};
@@ -208,7 +208,11 @@ pub(crate) fn remove_segment(segment: Handle<Local>, flags: u32, error: Error<'_
 pub(crate) fn remove(segment: Handle<Local>, is_forced: bool) -> Outcome<()> {
     LOCALS.with(segment, |local| {
         // Who waits for an event of it is told, and leaves it.
-        local.session().call(Call::RemoveSegment { local: local.segment, is_forced })
+        match local.session().member().call(Call::RemoveSegment { local: local.segment, is_forced }) {
+            // Somebody has removed it from outside (`beeline fabric rm`). Its handle is the program's still.
+            Err(Refusal::IllegalParameter) => Ok(()),
+            removed => removed.map(drop).map_err(refused),
+        }
     })?;
     // The callback may be running, and may use the handle, which is refused from here on.
     let removed = LOCALS.remove(segment)?;

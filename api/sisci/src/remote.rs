@@ -26,6 +26,7 @@ pub(crate) struct Remote {
     belongs: Belongs,
     _of_descriptor: Use,
     pub(crate) segment: RemoteSegment,
+    pub(crate) adapter: AdapterNumber,
     node: NodeId,
     id: SegmentId,
     /// Zero until it is connected.
@@ -75,10 +76,11 @@ pub(crate) fn connect(
             Ok((descriptor.session().clone(), descriptor.uses.begin()?))
         })?;
         let (node, id) = (node_id(node)?, SegmentId(id));
+        let adapter = AdapterNumber::new(adapter).map_err(refused)?;
         let connected = session.call(Call::Connect {
             node,
             id,
-            adapter: AdapterNumber::new(adapter).map_err(refused)?,
+            adapter,
             timeout_nanos: timeout_nanos(timeout),
             is_asynchronous: flags & SCI_FLAG_ASYNCHRONOUS_CONNECT != 0,
             has_callback: false,
@@ -90,6 +92,7 @@ pub(crate) fn connect(
             belongs,
             _of_descriptor: of_descriptor,
             segment: remote,
+            adapter,
             node,
             id,
             bytes: Arc::clone(&bytes),

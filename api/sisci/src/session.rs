@@ -147,15 +147,17 @@ impl Session {
 
     fn end(self: Arc<Self>) {
         let live = lock(&self.objects).live.take();
-        // The last first: what was made of something is removed before it.
-        for remove in live.into_iter().flat_map(BTreeMap::into_values).rev() {
-            // Another thread may be about to let go of what was made of it.
-            for _ in 0..ATTEMPTS {
-                match remove() {
-                    Err(failure) if failure.status.cast_unsigned() == errors::BUSY => sleep(REST),
-                    _ => break,
-                }
+        // The last first: what was made of something is removed before it. What is in use by something older, as a segment by a transfer of
+        // a queue, or by another thread that is about to let go of it, is tried again when the others are gone.
+        let mut left: Vec<_> = live.into_iter().flat_map(BTreeMap::into_values).rev().collect();
+        for _ in 0..ATTEMPTS {
+            left.retain(
+                |remove| matches!(remove(), Err(failure) if failure.status.cast_unsigned() == errors::BUSY),
+            );
+            if left.is_empty() {
+                return;
             }
+            sleep(REST);
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::names::{Names, offer_name};
 use crate::packets::Who;
 use crate::sequence::Sequence;
 use crate::service::Welcoming;
-use crate::shared::{Of, Shared};
+use crate::shared::{LetsGo, Of, Shared};
 use crate::state::State;
 use crate::words::{BOARD, Published};
 
@@ -80,6 +80,7 @@ impl FabricMember {
             bells_memory,
             bell: Region::private(64).flag(0),
             names,
+            lets_go: LetsGo::default(),
             state: Mutex::new(State::new(tables, member, bells)),
             started: Instant::now(),
             process: ThisProcess::get(),
@@ -88,6 +89,12 @@ impl FabricMember {
         let options = OfferOptions { max_connections: MAX_CONSUMERS, ..OfferOptions::default() };
         let offer = domain.offer_with(&offer_name(node, member), service, options)?;
         let engine = Arc::new(Engine::new(&shared));
+        let keeps_maps = Arc::downgrade(&engine);
+        shared.lets_go.set(move |of| {
+            if let Some(engine) = keeps_maps.upgrade() {
+                engine.forget(of);
+            }
+        });
         Ok(FabricMember { shared, engine, offer: Some(offer) })
     }
 
@@ -117,14 +124,8 @@ impl FabricMember {
             Call::CreateSegment { is_private: true, bytes, .. } if bytes != 0 => {
                 self.shared.create_private(call, bytes)
             }
-            Call::RemoveSegment { local, is_forced } => {
-                self.engine.forget(Of::Local(local));
-                self.shared.remove(local, is_forced)
-            }
-            Call::Disconnect(remote) => {
-                self.engine.forget(Of::Remote(remote));
-                self.shared.call(call)
-            }
+            Call::RemoveSegment { local, is_forced } => self.shared.remove(local, is_forced),
+            Call::Disconnect(remote) => self.shared.disconnect(remote),
             call => self.shared.call(call),
         }
     }

@@ -8,7 +8,7 @@ mod visits;
 mod wants;
 
 use std::sync::atomic::{Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use beeline_domain::Domain;
@@ -48,6 +48,8 @@ pub(crate) struct Shared {
     /// Whoever waits sleeps on it; rings and departures of peers wake all.
     pub(crate) bell: Flag,
     pub(crate) names: Names,
+    /// Has who keeps maps of a segment let go of it.
+    pub(crate) lets_go: LetsGo,
     pub(crate) state: Mutex<State>,
     pub(crate) started: Instant,
     pub(crate) process: ThisProcess,
@@ -58,6 +60,29 @@ pub(crate) struct Shared {
 pub(crate) enum Of {
     Local(LocalSegment),
     Remote(RemoteSegment),
+}
+
+/// What is done before a segment is removed or disconnected from.
+#[derive(Default)]
+pub(crate) struct LetsGo(OnceLock<Box<dyn Fn(Of) + Send + Sync>>);
+
+impl LetsGo {
+    /// Says what is done, once.
+    pub(crate) fn set(&self, lets_go: impl Fn(Of) + Send + Sync + 'static) {
+        let _ = self.0.set(Box::new(lets_go));
+    }
+
+    fn of(&self, of: Of) {
+        if let Some(lets_go) = self.0.get() {
+            lets_go(of);
+        }
+    }
+}
+
+impl std::fmt::Debug for LetsGo {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("LetsGo")
+    }
 }
 
 /// A part of a segment that begins at an offset of some memory.
@@ -95,10 +120,16 @@ impl Shared {
 
     /// Removes a segment, with its memory if it has one of its own.
     pub(crate) fn remove(&self, local: LocalSegment, is_forced: bool) -> Result<Value, Refusal> {
+        self.lets_go.of(Of::Local(local));
         let removed = self.call(Call::RemoveSegment { local, is_forced })?;
         let memory = self.lock().private.remove(&local);
         self.domain.disposer().dispose(memory);
         Ok(removed)
+    }
+
+    pub(crate) fn disconnect(&self, remote: RemoteSegment) -> Result<Value, Refusal> {
+        self.lets_go.of(Of::Remote(remote));
+        self.call(Call::Disconnect(remote))
     }
 
     /// Makes a call that gives something to be mapped; `None` if this process does not know its memory. Then it counts as mapped

@@ -3,10 +3,14 @@
 
 mod support;
 
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use beeline_fabric::{Call, DmaEntry, DmaState, LocalSegment, MAX_DMA_ENTRIES, Part, Refusal, RemoteSegment};
-use beeline_fabric_process::{DmaDirection, DmaLocal, DmaQueue, DmaTransfer, FabricMember, Map};
+use beeline_fabric::{
+    Call, DmaEntry, DmaState, LocalSegment, MAX_DMA_ENTRIES, NodeId, Part, Refusal, RemoteSegment, SegmentId,
+};
+use beeline_fabric_process::{DmaDirection, DmaLocal, DmaQueue, DmaTransfer, FabricMember, Map, Survey};
 use support::segments::{available, connect};
 use support::{Fabric, Process};
 
@@ -301,4 +305,54 @@ fn gathered_entries_are_one_job_between_the_same_segments() {
     assert_eq!(queue.state(), DmaState::Idle);
     queue.gather(segments, write, entry(0, 10, 4)).unwrap();
     assert_eq!((queue.abort(), queue.state()), (Ok(DmaState::Idle), DmaState::Idle));
+}
+
+/// Also where it is removed or disconnected from by who knows nothing of the jobs.
+#[test]
+fn maps_that_are_kept_for_the_next_job_hinder_no_removal_from_outside() {
+    let fabric = Fabric::new();
+    let two = Two::new(&fabric, 100_000);
+    let queue = two.queue();
+    assert_eq!(queue.copy(two.transfer(DmaDirection::Write, &[entry(0, 0, 8)])), Ok(DmaState::Done));
+    let survey = Survey::open(&fabric.config(8).domain).unwrap();
+    let (member, _) = survey.owners(NodeId(8), SegmentId(9)).unwrap().pop().unwrap();
+    survey
+        .remove(NodeId(8), NonZeroU64::new(member.0).unwrap(), (SegmentId(9), false), Duration::from_secs(10))
+        .unwrap();
+    assert_eq!(two.remove(), Err(Refusal::IllegalParameter));
+}
+
+/// Whatever threads gather, post and forget meanwhile: bytes of a job are between the segments that they were gathered for.
+#[test]
+fn threads_that_gather_for_other_segments_meanwhile_mix_nothing() {
+    let fabric = Fabric::new();
+    let two = Two::new(&fabric, 100_000);
+    let other = available(&two.member, 10, 100_000);
+    let other_map = two.member.map_local(other, Part { offset: 0, bytes: 100_000 }).unwrap();
+    let map = two.map(100_000);
+    map.copy_in(0, &[b'a'; 1000]).unwrap();
+    other_map.copy_in(0, &[b'b'; 1000]).unwrap();
+    let target = two.member.map_remote(two.remote, Part { offset: 0, bytes: 100_000 }).unwrap();
+    let queue = two.queue();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for (local, place) in [(two.local, 0), (other, 2000)] {
+            let (queue, is_over, remote) = (&queue, &is_over, two.remote);
+            scope.spawn(move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    let _ = queue.gather((local, remote), DmaDirection::Write, entry(0, place, 1000));
+                    let _ = queue.post();
+                    let _ = queue.reset();
+                }
+            });
+        }
+        for _ in 0..2000 {
+            std::thread::yield_now();
+            let mut found = vec![0; 3000];
+            target.copy_out(0, &mut found).unwrap();
+            let is_right = |bytes: &[u8], own: u8| bytes.iter().all(|byte| *byte == 0 || *byte == own);
+            assert!(is_right(&found[..1000], b'a') && is_right(&found[2000..], b'b'));
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
 }

@@ -80,7 +80,7 @@ impl Engine {
         // With something beyond, so that jobs that reach further each time do not map each time.
         let end = end.max(1);
         let map = match self.map_to(of, end.checked_next_power_of_two().unwrap_or(end)) {
-            Err(NotMapped::Refused(Refusal::OutOfRange)) => self.map_to(of, end),
+            Err(NotMapped::Refused(Refusal::OutOfRange) | NotMapped::Memory(_)) => self.map_to(of, end),
             mapped => mapped,
         };
         let map = Arc::new(map.map_err(|error| match error {

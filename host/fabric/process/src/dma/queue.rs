@@ -1,13 +1,13 @@
 //! A queue, as its program has it.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 use beeline_fabric::{DmaEntry, DmaState, LocalSegment, Refusal, RemoteSegment};
 
 use super::engine::Engine;
 use super::job::{DmaDirection, DmaLocal, DmaTransfer, Job};
-use super::turns::{Ending, Gathered, Queue};
+use super::turns::{Aborted, Ending, Gathered, Queue, State};
 
 /// A queue of DMA jobs, of which one is under way at a time. All threads of the process may use it. A job that is under way when it is
 /// dropped is aborted.
@@ -56,11 +56,13 @@ impl DmaQueue {
     /// # Errors
     /// As [`DmaQueue::start`].
     pub fn begin(&self, transfer: DmaTransfer<'_>) -> Result<DmaJob, Refusal> {
-        self.check()?.lock().queue.can_start()?;
+        let can_start = |state: &State| state.check_ended().and_then(|()| state.queue.can_start());
+        can_start(&self.check()?.lock())?;
         let job = self.engine.job(&transfer)?;
         let mut state = self.queue.lock();
+        can_start(&state)?;
         state.queue.start(transfer.entries.to_vec())?;
-        Ok(self.started(state.begin(job)))
+        Ok(self.begun(state, job))
     }
 
     /// Starts a job, which another thread copies, too.
@@ -97,6 +99,7 @@ impl DmaQueue {
         // Whether both segments have it.
         drop(self.job(gathered, &[entry])?);
         let mut state = self.queue.lock();
+        state.check_ended().map_err(|_| Refusal::IllegalOperation)?;
         if !state.queue.gathered().is_empty() && state.gathered != Some(gathered) {
             return Err(Refusal::IllegalOperation);
         }
@@ -117,9 +120,12 @@ impl DmaQueue {
         let gathered = gathered.filter(|_| !entries.is_empty()).ok_or(Refusal::IllegalOperation)?;
         let job = self.job(gathered, &entries)?;
         let mut state = self.queue.lock();
+        if state.gathered != Some(gathered) || state.queue.gathered() != entries {
+            // Another thread has gathered others meanwhile, of which the job is none.
+            return Err(Refusal::IllegalOperation);
+        }
         state.queue.post()?;
-        let started = self.started(state.begin(job));
-        drop(state);
+        let started = self.begun(state, job);
         self.take_turns()?;
         Ok(started)
     }
@@ -129,7 +135,9 @@ impl DmaQueue {
     /// # Errors
     /// [`Refusal::IllegalOperation`] while a job is under way.
     pub fn reset(&self) -> Result<(), Refusal> {
-        self.check()?.lock().queue.reset()
+        let mut state = self.check()?.lock();
+        state.check_ended().map_err(|_| Refusal::IllegalOperation)?;
+        state.queue.reset()
     }
 
     fn job(&self, gathered: Gathered, entries: &[DmaEntry]) -> Result<Job, Refusal> {
@@ -141,6 +149,13 @@ impl DmaQueue {
     /// The queue, of which a child of fork has none.
     fn check(&self) -> Result<&Queue, Refusal> {
         if self.engine.is_ours() { Ok(&self.queue) } else { Err(Refusal::System) }
+    }
+
+    fn begun(&self, mut state: MutexGuard<'_, State>, job: Job) -> DmaJob {
+        let started = self.started(state.begin(job));
+        // It may be of no bytes.
+        self.queue.settle(state);
+        started
     }
 
     fn started(&self, ending: Arc<OnceLock<Ending>>) -> DmaJob {
@@ -155,7 +170,7 @@ impl DmaQueue {
 
     /// How the queue stands. A child of fork has no jobs.
     pub fn state(&self) -> DmaState {
-        if self.engine.is_ours() { self.queue.lock().queue.state() } else { DmaState::Idle }
+        if self.engine.is_ours() { self.queue.lock().state() } else { DmaState::Idle }
     }
 
     /// Why the last job failed; nothing if it did not.
@@ -170,7 +185,7 @@ impl DmaQueue {
     pub fn wait(&self, timeout: Option<Duration>) -> Result<DmaState, Refusal> {
         let ending = {
             let state = self.check()?.lock();
-            match state.queue.state() {
+            match state.state() {
                 DmaState::Idle | DmaState::Gather => return Err(Refusal::IllegalOperation),
                 DmaState::Posted => Arc::clone(&state.ending),
                 ended => return Ok(ended),
@@ -185,11 +200,9 @@ impl DmaQueue {
     /// # Errors
     /// [`Refusal::IllegalOperation`]: nothing was started.
     pub fn abort(&self) -> Result<DmaState, Refusal> {
-        self.check()?.abort()?;
-        match self.wait(None) {
-            // Entries were gathered, and are forgotten.
-            Err(Refusal::IllegalOperation) => Ok(DmaState::Idle),
-            ended => ended,
+        match self.check()?.abort()? {
+            Aborted::Ends(ending) => self.started(ending).wait(None),
+            Aborted::Ended(state) => Ok(state),
         }
     }
 }

@@ -24,7 +24,10 @@ pub(super) struct Queue {
 pub(super) struct State {
     pub(super) queue: DmaQueue,
     /// What the job uses that is under way.
-    pub(super) job: Option<Arc<Job>>,
+    job: Option<Arc<Job>>,
+    /// A job has copied all, and gives back what it used, without the lock. It is under way until that is done: who finds it ended must
+    /// find its segments unused.
+    is_ending: bool,
     /// Where the end of that job is put.
     pub(super) ending: Arc<OnceLock<Ending>>,
     /// Between what the entries are that are gathered.
@@ -37,6 +40,15 @@ pub(super) struct Ending {
     pub(super) state: DmaState,
     /// Why it failed, if it did.
     pub(super) failure: Option<Refusal>,
+}
+
+/// What an abort finds.
+#[derive(Debug)]
+pub(super) enum Aborted {
+    /// A job, which ends with the pieces that are being copied.
+    Ends(Arc<OnceLock<Ending>>),
+    /// No job that is under way: how the queue stands.
+    Ended(DmaState),
 }
 
 /// Between what entries are gathered for a job.
@@ -70,31 +82,35 @@ struct Waiting {
 }
 
 impl State {
+    /// How the queue stands.
+    pub(super) fn state(&self) -> DmaState {
+        if self.is_ending { DmaState::Posted } else { self.queue.state() }
+    }
+
+    /// # Errors
+    /// A job is under way ([`Refusal::Busy`]).
+    pub(super) fn check_ended(&self) -> Result<(), Refusal> {
+        if self.is_ending { Err(Refusal::Busy) } else { Ok(()) }
+    }
+
     /// Keeps what a job uses that was started just now, and says where its end will be found.
     pub(super) fn begin(&mut self, job: Job) -> Arc<OnceLock<Ending>> {
         self.job = Some(Arc::new(job));
         self.ending = Arc::default();
-        let ending = Arc::clone(&self.ending);
-        if self.queue.state() != DmaState::Posted {
-            // It had no bytes.
-            self.end();
-        }
-        ending
-    }
-
-    /// With the lock held: who finds a job ended must find its segments unused.
-    fn end(&mut self) {
-        self.job = None;
-        let ending = Ending { state: self.queue.state(), failure: self.queue.failure() };
-        // Nobody else sets it.
-        let _ = self.ending.set(ending);
+        Arc::clone(&self.ending)
     }
 }
 
 impl Queue {
     pub(super) fn new(queue: DmaQueue) -> Self {
         Queue {
-            state: Mutex::new(State { queue, job: None, ending: Arc::default(), gathered: None }),
+            state: Mutex::new(State {
+                queue,
+                job: None,
+                is_ending: false,
+                ending: Arc::default(),
+                gathered: None,
+            }),
             ended: Condvar::new(),
         }
     }
@@ -103,11 +119,16 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn abort(&self) -> Result<(), Refusal> {
+    pub(super) fn abort(&self) -> Result<Aborted, Refusal> {
         let mut state = self.lock();
+        let was_posted = state.state() == DmaState::Posted;
         state.queue.abort()?;
+        if !was_posted {
+            return Ok(Aborted::Ended(state.queue.state()));
+        }
+        let ending = Arc::clone(&state.ending);
         self.settle(state);
-        Ok(())
+        Ok(Aborted::Ends(ending))
     }
 
     /// Copies a piece.
@@ -125,13 +146,23 @@ impl Queue {
         Step::Copied
     }
 
-    /// Gives what a job used if it has ended, and wakes who waits for that.
-    fn settle(&self, mut state: MutexGuard<'_, State>) {
-        if state.queue.state() != DmaState::Posted && state.job.is_some() {
-            state.end();
-            drop(state);
-            self.ended.notify_all();
+    /// Gives back what a job used if it has ended, and wakes who waits for that.
+    pub(super) fn settle(&self, mut state: MutexGuard<'_, State>) {
+        if state.queue.state() == DmaState::Posted {
+            return;
         }
+        let Some(job) = state.job.take() else { return };
+        state.is_ending = true;
+        drop(state);
+        // It may be unmapped here, for which the member does whatever it wants then.
+        drop(job);
+        let mut state = self.lock();
+        state.is_ending = false;
+        let ending = Ending { state: state.queue.state(), failure: state.queue.failure() };
+        // Nobody else sets it.
+        let _ = state.ending.set(ending);
+        drop(state);
+        self.ended.notify_all();
     }
 
     /// Waits until a job has ended, and copies pieces meanwhile; `None` when the time is over first.

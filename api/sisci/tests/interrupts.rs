@@ -75,7 +75,10 @@ fn each_call_answers_with_its_code() {
             program.call(removal);
         }
     }
-    program.run(&["disconnect_int j", "disconnect_data e", "unint i", "undata d"]);
+    // The number in the variable counts only with its flag.
+    let free = program.call("int sd x 5 0");
+    assert!(free.starts_with("OK ") && free != "OK 5", "{free}");
+    program.run(&["unint x", "disconnect_int j", "disconnect_data e", "unint i", "undata d"]);
     for removed in
         ["disconnect_int j", "disconnect_data e", "unint i", "undata d", "trigger j", "wait_int i 0"]
     {

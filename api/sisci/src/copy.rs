@@ -4,6 +4,7 @@ use core::cell::Cell;
 use core::ffi::c_void;
 
 use beeline_fabric::SequenceStatus;
+use beeline_fabric_process as process;
 use beeline_ffi::{Failure, Handle, Outcome};
 use beeline_mmio::{copy_in_raw, copy_out_raw, fence};
 
@@ -88,7 +89,7 @@ impl Map {
     /// Fails if the segment is gone. A link that is down does not matter to memory.
     #[inline(always)]
     fn is_connected(&self) -> Outcome<()> {
-        if self.standing() == SequenceStatus::NotRetriable { Err(transfer_failed()) } else { Ok(()) }
+        if self.watch().is_none_or(process::Sequence::is_there) { Ok(()) } else { Err(transfer_failed()) }
     }
 
     #[inline(always)]

@@ -100,6 +100,18 @@ fn number_goes_there_and_back() {
 }
 
 #[test]
+fn copies_are_timed_at_each_size() {
+    let place = tempfile::tempdir().unwrap();
+    let said = start(place.path(), "4", "speed", "-n 1000").finish();
+    let sizes: Vec<&str> = said.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
+    assert_eq!(
+        sizes,
+        ["4", "16", "64", "256", "1024", "4096", "16384", "65536", "262144", "1048576"],
+        "{said}"
+    );
+}
+
+#[test]
 fn block_is_copied_and_read_back() {
     let place = tempfile::tempdir().unwrap();
     // The last piece is a short one.

@@ -45,12 +45,18 @@ pub(crate) struct Connected {
 }
 
 impl Connected {
-    /// How the connection stands, by the board of the other member and this side's link. A segment that is being closed is there.
+    /// Whether what was connected to is there, by the board of the other member. A segment that is being closed is.
     #[inline]
-    pub(crate) fn standing(self, theirs: &impl ViewPort, own: LinkWord) -> Standing {
+    pub(crate) fn is_there(self, theirs: &impl ViewPort) -> bool {
         let state = read_state(theirs, self.slot);
         let is_there = state.incarnation == self.incarnation && state.phase != Phase::Free;
-        if is_there && read_life(theirs).is_open {
+        is_there && read_life(theirs).is_open
+    }
+
+    /// How the connection stands, by the board of the other member and this side's link.
+    #[inline]
+    pub(crate) fn standing(self, theirs: &impl ViewPort, own: LinkWord) -> Standing {
+        if self.is_there(theirs) {
             Standing::There { own, theirs: read_link(theirs, self.adapter) }
         } else {
             Standing::Gone
@@ -82,6 +88,12 @@ impl<V: ViewPort> ConnectionView<V> {
     #[inline]
     pub fn check(&self, start: SequenceStart) -> SequenceStatus {
         self.standing().check(start)
+    }
+
+    /// Whether the segment is there, whatever the links are.
+    #[inline]
+    pub fn is_there(&self) -> bool {
+        self.connected.is_there(&self.theirs)
     }
 
     #[inline]

@@ -53,6 +53,12 @@ impl Sequence {
         self.there().map_or(SequenceStatus::NotRetriable, |view| view.check(start))
     }
 
+    /// Whether the segment and its member are there, whatever the links are.
+    #[inline]
+    pub fn is_there(&self) -> bool {
+        self.there().is_some_and(ConnectionView::is_there)
+    }
+
     /// The words, as long as they are to be looked at. A child of fork has none of them mapped.
     #[inline]
     fn there(&self) -> Option<&ConnectionView<View>> {

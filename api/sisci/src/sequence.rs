@@ -32,8 +32,10 @@ pub(crate) struct Sequence {
 /// Where a sequence began.
 #[derive(Clone, Copy)]
 enum Start {
-    /// It was not started, or could not be.
+    /// It was not started, or of a connection that is lost.
     None,
+    /// A link was down: nothing that was stored since is known to have arrived.
+    Pending,
     Own,
     At(SequenceStart),
 }
@@ -81,7 +83,8 @@ impl Sequence {
             None => (SequenceStatus::Ok, Start::Own),
             Some(watch) => {
                 let (status, start) = watch.start();
-                (status, start.map_or(Start::None, Start::At))
+                let found_down = if status == SequenceStatus::Pending { Start::Pending } else { Start::None };
+                (status, start.map_or(found_down, Start::At))
             }
         };
         *self.start.lock().unwrap_or_else(PoisonError::into_inner) = start;
@@ -93,6 +96,11 @@ impl Sequence {
         match (start, &self.watch) {
             (Start::Own, _) => Ok(SequenceStatus::Ok),
             (Start::At(start), Some(watch)) => Ok(watch.check_unflushed(start)),
+            // Where the links are up again, the program must know that before it starts anew.
+            (Start::Pending, Some(watch)) => Ok(match watch.start().0 {
+                SequenceStatus::Ok => SequenceStatus::Retriable,
+                down_or_lost => down_or_lost,
+            }),
             // Of a connection that is lost no sequence can be started.
             (Start::None, Some(watch)) if watch.start().0 == SequenceStatus::NotRetriable => {
                 Ok(SequenceStatus::NotRetriable)

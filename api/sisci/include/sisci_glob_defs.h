@@ -3,7 +3,7 @@
  * @file sisci_glob_defs.h
  * Numbers that belong to no single function: bounds, special nodes, times.
  *
- * A macro here is defined only if the program has not defined it already.
+ * A macro here is defined only if the program has not defined it already, with the same value where a structure depends on it.
  */
 #ifndef SISCI_GLOB_DEFS_H
 #define SISCI_GLOB_DEFS_H
@@ -18,8 +18,12 @@
 #define DIS_BROADCAST_NODEID_GROUP_ALL 252u
 #endif
 
-/** Adapters of a node, and entries of a dis_nodeId_list_t. The number is this project's. */
-#ifndef DIS_MAX_NSCIS
+/** Adapters of a node, and entries of a dis_nodeId_list_t, all of which the library writes. The number is this project's. */
+#ifdef DIS_MAX_NSCIS
+#if DIS_MAX_NSCIS != 16
+#error "the library writes 16 numbers into a dis_nodeId_list_t, so DIS_MAX_NSCIS must be 16"
+#endif
+#else
 #define DIS_MAX_NSCIS 16u
 #endif
 

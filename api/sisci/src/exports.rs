@@ -133,7 +133,7 @@ exports! {
     ) = node::by_name;
     SCIGetNodeInfoByAdapterName(
         name: Text<'_>,
-        adapters: Out<'_, NodeIds>,
+        adapter: Out<'_, u32>,
         nodes: Out<'_, NodeIds>,
         kind: Out<'_, u32>,
         flags: u32,

@@ -77,11 +77,11 @@ fn named(name: Text<'_>, flags: u32) -> Outcome<NamedNode> {
     })
 }
 
-/// A number for each adapter of a node, and 0 behind the last.
-fn each_adapter(node: &NamedNode, number: impl Fn(AdapterNumber) -> u32) -> NodeIds {
+/// The number of a node, once for each of its adapters, and 0 behind the last.
+fn each_adapter(node: &NamedNode) -> NodeIds {
     let mut numbers = [0; ADAPTERS];
-    for (place, adapter) in numbers.iter_mut().zip(&node.adapters) {
-        *place = number(*adapter);
+    for (place, _) in numbers.iter_mut().zip(&node.adapters) {
+        *place = node.node.0.into();
     }
     numbers
 }
@@ -95,7 +95,7 @@ pub(crate) fn by_name(
 ) {
     edge("SCIGetNodeIdByAdapterName", error, (), || {
         let node = named(name, flags)?;
-        nodes.put(each_adapter(&node, |_| node.node.0.into()), "nodeId")?;
+        nodes.put(each_adapter(&node), "nodeId")?;
         kind.put_if_wanted(SHARED_MEMORY);
         Ok(())
     });
@@ -103,7 +103,7 @@ pub(crate) fn by_name(
 
 pub(crate) fn info_by_name(
     name: Text<'_>,
-    adapters: Out<'_, NodeIds>,
+    adapter: Out<'_, u32>,
     nodes: Out<'_, NodeIds>,
     kind: Out<'_, u32>,
     flags: u32,
@@ -111,8 +111,11 @@ pub(crate) fn info_by_name(
 ) {
     edge("SCIGetNodeInfoByAdapterName", error, (), || {
         let node = named(name, flags)?;
-        nodes.put(each_adapter(&node, |_| node.node.0.into()), "nodeId")?;
-        adapters.put_if_wanted(each_adapter(&node, |adapter| adapter.number()));
+        nodes.put(each_adapter(&node), "nodeId")?;
+        // One number: who passes the address of an `unsigned int` has room for no more.
+        if let Some(first) = node.adapters.first() {
+            adapter.put_if_wanted(first.number());
+        }
         kind.put_if_wanted(SHARED_MEMORY);
         Ok(())
     });

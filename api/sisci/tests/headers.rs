@@ -48,6 +48,21 @@ fn each_header_compiles_alone() {
     }
 }
 
+/// The library writes as many numbers as it was made for, whatever a program says.
+#[test]
+fn another_number_of_adapters_than_the_librarys_does_not_compile() {
+    for (number, compiles) in [("16", true), ("16u", true), ("4", false)] {
+        let said = Command::new("cc")
+            .args(["-std=c11", "-fsyntax-only", "-x", "c"])
+            .args(STRICT)
+            .arg(format!("-DDIS_MAX_NSCIS={number}"))
+            .arg(format!("{HERE}/include/sisci_types.h"))
+            .output()
+            .unwrap();
+        assert_eq!(said.status.success(), compiles, "{number}: {}", String::from_utf8_lossy(&said.stderr));
+    }
+}
+
 #[test]
 fn headers_have_no_name_that_the_facts_lack() {
     let facts = Facts::read();

@@ -106,6 +106,20 @@ fn private_segment_is_mapped_and_never_available() {
     program.expect("load m 95 5", "hello");
 }
 
+/// A list of the nodes has a place for each adapter; of the adapters only one number is given, for which a program has room.
+#[test]
+fn nodes_are_found_by_name_with_the_first_adapter() {
+    let fabric = Fabric::new();
+    fabric.configure(
+        "[[nodes]]\nid = 4\nname = \"alpha\"\nadapters = [2, 3]\n\n[[nodes]]\nid = 8\nname = \"beta\"\n",
+    );
+    let mut program = fabric.program("4");
+    program.run(&["initialize"]);
+    program.expect("named alpha", "[4, 4, 0] [2, 9, 9]");
+    program.expect("named beta", "[8, 0, 0] [0, 9, 9]");
+    program.expect("named gamma", "NO_SUCH_NODEID");
+}
+
 #[test]
 fn automatic_numbers_begin_where_the_program_says() {
     let fabric = Fabric::new();

@@ -60,11 +60,11 @@ void SCIGetNodeIdByAdapterName(const char *adaptername, dis_nodeId_list_t *nodeI
                                unsigned int flags, sci_error_t *error);
 
 /**
- * Gives the node numbers of a host and the numbers of its adapters, by its name in the configuration.
+ * Gives the node numbers of a host and the number of its first adapter, by its name in the configuration.
  *
- * @param adapterNo where DIS_MAX_NSCIS numbers of adapters are put
+ * @param adapterNo where one number is put, that of the first adapter; may be NULL
  * @param nodeId    where the node numbers are put, 0 behind the last
- * @param type      where the kind of the adapters is put
+ * @param type      where the kind of the adapters is put; may be NULL
  *
  * Errors: SCI_ERR_NO_SUCH_NODEID (no such name).
  */

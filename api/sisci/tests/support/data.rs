@@ -97,7 +97,7 @@ fn access(names: &Names, words: &[&str]) -> String {
 
 fn named(name: &str) -> String {
     let name = CString::new(name).unwrap();
-    let (mut nodes, mut adapters, mut kind) = ([9; 16], [9; 16], 0);
+    let (mut nodes, mut adapters, mut kind) = ([9; 16], [9_u32; 16], 0);
     let (_, error) = sci::SCIGetNodeIdByAdapterName(name.as_ptr(), &raw mut nodes, &raw mut kind, 0);
     if error != 0 {
         return code(error);
@@ -105,7 +105,7 @@ fn named(name: &str) -> String {
     let first = nodes;
     let (_, error) = sci::SCIGetNodeInfoByAdapterName(
         name.as_ptr(),
-        &raw mut adapters,
+        adapters.as_mut_ptr(),
         &raw mut nodes,
         core::ptr::null_mut(),
         0,

@@ -41,9 +41,22 @@ impl Fabric {
         Fabric { root: tempfile::tempdir().unwrap(), _watchdog: alive }
     }
 
+    /// Has programs that begin from now on find this configuration.
+    pub fn configure(&self, text: &str) {
+        std::fs::write(self.configuration(), text).unwrap();
+    }
+
+    fn configuration(&self) -> std::path::PathBuf {
+        self.root.path().join("beeline.toml")
+    }
+
     /// A program on a node, which has called nothing yet.
     pub fn program(&self, node: &str) -> Program {
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        if self.configuration().exists() {
+            command.env("BEELINE_CONFIG", self.configuration());
+        }
+        let mut child = command
             .args(["--exact", "role", "--nocapture", "--test-threads=1"])
             .env(IS_PROGRAM, "1")
             .env("BEELINE_NODE", node)

@@ -73,7 +73,7 @@ functions! {
     SCIProbeNode(sd: Pointer, adapter: u32, node: u32, flags: u32) -> i32;
     SCIQuery(command: u32, data: Pointer, flags: u32);
     SCIGetNodeIdByAdapterName(name: *const c_char, nodes: *mut [u32; 16], kind: *mut u32, flags: u32);
-    SCIGetNodeInfoByAdapterName(name: *const c_char, adapters: *mut [u32; 16], nodes: *mut [u32; 16], kind: *mut u32, flags: u32);
+    SCIGetNodeInfoByAdapterName(name: *const c_char, adapter: *mut u32, nodes: *mut [u32; 16], kind: *mut u32, flags: u32);
     SCIGetLocalNodeId(adapter: u32, node: *mut u32, flags: u32);
 }
 

@@ -9,7 +9,7 @@ use core::ffi::c_void;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use beeline_ffi::{Failure, Outcome};
-use beeline_mmio::thread;
+use beeline_mmio::{ThisProcess, thread};
 
 use crate::constants::SCI_FLAG_USE_CALLBACK;
 use crate::edge::failure;
@@ -19,8 +19,8 @@ use crate::errors;
 const CANCEL: u32 = 1;
 
 thread_local! {
-    /// Whether the thread calls callbacks.
-    static CALLS: Cell<bool> = const { Cell::new(false) };
+    /// The process in which the thread calls callbacks. What is left of the thread in a child of fork calls none.
+    static CALLS: Cell<Option<ThisProcess>> = const { Cell::new(None) };
 }
 
 /// What C wants to be given in a callback.
@@ -83,7 +83,7 @@ impl Caller {
         self.0.lock().is_begun = true;
         let progress = Arc::clone(&self.0);
         let begun = thread::spawn("beeline-callback", move || {
-            CALLS.set(true);
+            CALLS.set(Some(ThisProcess::get()));
             while let Some(event) = next() {
                 if progress.lock().is_stopped || call(event) == CANCEL {
                     break;
@@ -108,7 +108,7 @@ impl Caller {
     pub(crate) fn stop(&self) {
         let mut state = self.0.lock();
         state.is_stopped = true;
-        if !CALLS.get() {
+        if !CALLS.get().is_some_and(ThisProcess::is_this) {
             while state.is_begun && !state.has_ended {
                 state = self.0.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
@@ -124,8 +124,11 @@ impl Progress {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc::channel;
     use std::time::Duration;
+
+    use rustix::process::Signal;
 
     use super::*;
 
@@ -197,5 +200,44 @@ mod tests {
         assert!(said.recv().is_ok());
         own.stop();
         other.stop();
+    }
+
+    #[test]
+    fn stop_in_a_child_of_a_callback_waits_for_the_callbacks_of_the_child() {
+        let caller = Caller::default();
+        let (say, said) = channel();
+        let call = move |()| {
+            match fork::fork().unwrap() {
+                fork::Fork::Child => end_of_child(),
+                fork::Fork::Parent(child) => say.send(child).unwrap(),
+            }
+            CANCEL
+        };
+        caller.begin(|| Some(()), call).unwrap();
+        let child = rustix::process::Pid::from_raw(said.recv().unwrap());
+        let ended = rustix::process::waitpid(child, rustix::process::WaitOptions::empty()).unwrap().unwrap();
+        assert_eq!(ended.1.terminating_signal(), Some(Signal::KILL.as_raw()));
+        caller.stop();
+    }
+
+    /// Kills the process if it waited for its callback, and aborts if it did not.
+    fn end_of_child() -> ! {
+        let (say, said) = channel();
+        let has_returned = Arc::new(AtomicBool::new(false));
+        let (own, returns) = (Caller::default(), Arc::clone(&has_returned));
+        let call = move |()| {
+            say.send(()).unwrap();
+            std::thread::sleep(Duration::from_millis(50));
+            returns.store(true, Ordering::Relaxed);
+            CANCEL
+        };
+        own.begin(|| Some(()), call).unwrap();
+        said.recv().unwrap();
+        own.stop();
+        if has_returned.load(Ordering::Relaxed) {
+            // Without destructors: what they would end is the parent's.
+            let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::KILL);
+        }
+        std::process::abort()
     }
 }

@@ -115,14 +115,17 @@ pub(crate) fn create(
             caller: callback.map(|_| Caller::default()),
         };
         let handle = LOCALS.make(&session, make, remove)?;
+        // Before the first callback, which may look at both.
+        number.put(made.number());
+        interrupt.put(handle, "interrupt")?;
         if let Some(callback) = callback
             && let Err(failure) = begin_calls(handle, &made, callback, argument)
         {
+            interrupt.put(Handle::NULL, "interrupt")?;
             remove(handle)?;
             return Err(failure);
         }
-        number.put(made.number());
-        interrupt.put(handle, "interrupt")
+        Ok(())
     });
 }
 

@@ -164,6 +164,9 @@ pub(crate) fn create(
             caller: callback.map(|_| Caller::default()),
         };
         let handle = LOCALS.make(&session, make, remove)?;
+        // Before the first callback, which may look at both.
+        number.put(made.number());
+        interrupt.put(handle, "interrupt")?;
         if let Some(callback) = callback {
             let (argument, waited) = (Argument::of(argument), Arc::clone(&made));
             let begun = LOCALS.with(handle, |local| {
@@ -172,12 +175,12 @@ pub(crate) fn create(
                 local.caller.as_ref().map_or(Ok(()), |caller| caller.begin(next, call))
             });
             if let Err(failure) = begun {
+                interrupt.put(Handle::NULL, "interrupt")?;
                 remove(handle)?;
                 return Err(failure);
             }
         }
-        number.put(made.number());
-        interrupt.put(handle, "interrupt")
+        Ok(())
     });
 }
 

@@ -163,7 +163,12 @@ fn make(
     let start = mapped.as_ptr();
     let make = |belongs| Map { belongs, uses: Uses::default(), watch, mapped };
     let handle = MAPS.make(session, make, remove)?;
-    addresses(|addresses| addresses.insert(start.addr().get(), handle));
+    MAPS.with(handle, |map| {
+        // `SCITerminate` may be about to remove the map: either that comes first, and no address is left of it, or it must wait for this.
+        let _while_it_is_put = map.uses.begin()?;
+        addresses(|addresses| addresses.insert(start.addr().get(), handle));
+        Ok(())
+    })?;
     map.put(handle, "map")?;
     Ok(start.as_ptr().cast())
 }

@@ -105,6 +105,11 @@ fn not_supported() -> Failure {
     failure(errors::NOT_SUPPORTED, "what is shared is memory of a host, which has no such thing")
 }
 
+#[cold]
+fn no_such_adapter(number: u32) -> Failure {
+    failure(errors::NO_SUCH_ADAPTERNO, format!("localAdapterNo = {number}; this node has none"))
+}
+
 pub(crate) fn query(command: u32, data: *mut c_void, flags: u32, error: Error<'_>) {
     edge("SCIQuery", error, (), || {
         session::config()?;
@@ -148,10 +153,7 @@ fn of_adapter(data: *mut c_void) -> Outcome<()> {
     let value = match subcommand {
         SCI_Q_ADAPTER_CONFIGURED => u32::from(is_configured),
         other if OF_ADAPTER.contains(&other) && !is_configured => {
-            return Err(failure(
-                errors::NO_SUCH_ADAPTERNO,
-                format!("localAdapterNo = {adapter}; this node has none"),
-            ));
+            return Err(no_such_adapter(adapter));
         }
         SCI_Q_ADAPTER_NODEID => fabric.node.0.into(),
         SCI_Q_ADAPTER_CARD_TYPE => SHARED_MEMORY,
@@ -177,7 +179,10 @@ fn of_adapter(data: *mut c_void) -> Outcome<()> {
 fn of_dma(data: *mut c_void) -> Outcome<()> {
     // SAFETY: C passes a `sci_query_dma_t` with this command.
     let OfDma { adapter, subcommand, data: answer } = unsafe { asked(data)? };
-    AdapterNumber::new(adapter).map_err(refused)?;
+    let number = AdapterNumber::new(adapter).map_err(refused)?;
+    if !session::config()?.fabric.adapters.contains(&number) {
+        return Err(no_such_adapter(adapter));
+    }
     match subcommand {
         SCI_Q_DMA_CAPABILITIES if answer.is_null() => Err(Failure::invalid("data.data is NULL")),
         SCI_Q_DMA_CAPABILITIES => {

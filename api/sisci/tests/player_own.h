@@ -164,6 +164,25 @@ static void query_adapter(struct call *call)
     add_number(call, answer);
 }
 
+/* `query_dma ADAPTER SUBCOMMAND`: channels, pieces, whether devices are reached and alignment, as SCIQuery(SCI_Q_DMA) answers. */
+static void query_dma(struct call *call)
+{
+  sci_dma_capabilities_t answer;
+  sci_query_dma_t query = { 0, 0, &answer };
+
+  memset(&answer, 0x5a, sizeof(answer));
+  query.localAdapterNo = (unsigned int)number(call);
+  query.subcommand = (unsigned int)number(call);
+  SCIQuery(SCI_Q_DMA, &query, 0, code(call));
+  add(call, name_of_code(call->error));
+  if (call->error == SCI_ERR_OK) {
+    add_number(call, answer.num_channels);
+    add_number(call, answer.max_vector_length);
+    add_number(call, answer.support_mem2io | answer.support_io2mem | answer.support_io2io);
+    add_number(call, answer.min_align_bytes);
+  }
+}
+
 /* `query_string COMMAND`: the first letters of what it answers. */
 static void query_string(struct call *call)
 {
@@ -185,7 +204,7 @@ static int own(struct call *call)
     { "text", copy_text },       { "show", show_text },
     { "events", show_events },   { "vector", set_vector },
 #ifdef HAS_SCIQuery
-    { "query_adapter", query_adapter }, { "query_string", query_string },
+    { "query_adapter", query_adapter }, { "query_string", query_string }, { "query_dma", query_dma },
 #endif
   };
   size_t at;

@@ -16,8 +16,8 @@
  * removed, never was or is of another kind, and a NULL where something is given back, are SCI_ERR_ILLEGAL_PARAMETER; nothing is
  * touched then. An adapter number above 15 is SCI_ERR_ILLEGAL_ADAPTERNO, one that is not configured SCI_ERR_NO_SUCH_ADAPTERNO.
  * Before SCIInitialize(), and in a child of fork with handles of the parent, the code is SCI_ERR_NOT_INITIALIZED. The
- * documentation of a function names the codes beyond these. A function that fails gives NULL, 0 or the first value of its type
- * where it gives something.
+ * documentation of a function names the codes beyond these. A function that fails gives NULL or 0 where it gives something; a
+ * sequence that cannot be started or checked gives SCI_SEQ_NOT_RETRIABLE, a wait for a DMA queue the state of the queue.
  *
  * TIMES are milliseconds; 0 looks once and does not wait; SCI_INFINITE_TIMEOUT waits until something happens.
  *
@@ -29,8 +29,12 @@
  * what has arrived. SCIMemCpy() and SCIMemWrite() flush before they return unless told not to.
  *
  * ABSENT. These functions are there to be linked, answer SCI_ERR_NOT_IMPLEMENTED and do nothing: SCIShareSegment(),
- * SCIAttachLocalSegment(), SCIRegisterSegmentMemory(), SCICreateNamedInterrupt(). Groups (SCI_FLAG_BROADCAST) and segments
- * without memory (SCI_FLAG_EMPTY) are SCI_ERR_FLAG_NOT_IMPLEMENTED.
+ * SCIAttachLocalSegment(), SCIRegisterSegmentMemory(), SCICreateNamedInterrupt(). These flags are
+ * SCI_ERR_FLAG_NOT_IMPLEMENTED: of groups SCI_FLAG_BROADCAST and SCI_FLAG_ALLOW_UNICAST; of segments SCI_FLAG_EMPTY,
+ * SCI_FLAG_SHARE_EXTERNAL and SCI_FLAG_NOTIFY; of maps SCI_FLAG_SHARED_MAP, SCI_FLAG_IO_MAP_IOSPACE, SCI_FLAG_NO_MEMORY_LOOPBACK,
+ * SCI_FLAG_LOCK_OPERATION, SCI_FLAG_CONDITIONAL_INTERRUPT_MAP, SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP, SCI_FLAG_DMOVE_MAP,
+ * SCI_FLAG_READ_PREFETCH_AGGR_HOLD_MAP and SCI_FLAG_READ_PREFETCH_NO_HOLD_MAP; of interrupts SCI_FLAG_SHARED_INT and
+ * SCI_FLAG_CONDITIONAL_INTERRUPT; of DMA SCI_FLAG_DMA_PHDMA, and SCI_FLAG_DMA_USER_MEM where a local segment is given.
  *
  * NAMES. Each function is exported under its name and under two others, _SISCI_PUBLIC_FUNC_ST_<name> and
  * _SISCI_PUBLIC_FUNC_MT_<name>, which are the same function here. A program that includes this header calls the second with

@@ -10,8 +10,22 @@
 #ifndef SISCI_ERROR_H
 #define SISCI_ERROR_H
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /** One of the codes below. */
 typedef unsigned int sci_error_t;
+
+/**
+ * Returns a sentence that says why the last function of this library that failed in the calling thread did so, in more words than its
+ * code; empty if none failed. It is there until the next one fails. Other implementations of SISCI have no such function.
+ */
+extern const char *beeline_sisci_last_error(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 /** What every code but SCI_ERR_OK has set beside its number. */
 #define SCI_ERR_MASK 0x40000000u
@@ -67,7 +81,7 @@ typedef unsigned int sci_error_t;
 #define SCI_ERR_ILLEGAL_QUERY (SCI_ERR_MASK | 0x917u)
 /** A segment of this number is there already. */
 #define SCI_ERR_SEGMENTID_USED (SCI_ERR_MASK | 0x918u)
-/** The operating system refused something: errno says what. */
+/** The operating system refused something: beeline_sisci_last_error() says what, and errno does not. */
 #define SCI_ERR_SYSTEM (SCI_ERR_MASK | 0x919u)
 /** The handle was removed while the function waited; it means nothing any more. */
 #define SCI_ERR_CANCELLED (SCI_ERR_MASK | 0x91au)

@@ -230,7 +230,10 @@ typedef struct {
  * program gave with the callback. An exception of C++ must not leave a callback.
  */
 
-/** Tells of a local segment: who connected or disconnected through which adapter, or which link went down or came up. */
+/**
+ * Tells of a local segment: which node connected or disconnected, or that a link went down or came up. `localAdapterNo` is the adapter
+ * of that link; of who connected or disconnected, the adapter that the segment was made available through last.
+ */
 typedef sci_callback_action_t (*sci_cb_local_segment_t)(void *arg, sci_local_segment_t segment,
                                                         sci_segment_cb_reason_t reason, unsigned int nodeId,
                                                         unsigned int localAdapterNo, sci_error_t error);

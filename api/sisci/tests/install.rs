@@ -40,6 +40,18 @@ fn program_that_is_compiled_against_the_installed_tree_runs() {
 }
 
 #[test]
+fn library_is_installed_from_where_its_profile_builds_it() {
+    for (profile, folder) in [("dev", "debug"), ("release", "release"), ("bench", "release"), ("own", "own")]
+    {
+        let mut command = Command::new("make");
+        command.args(["--no-print-directory", "--dry-run", "-C", HERE, "install"]);
+        let said = succeed(command.arg(format!("PROFILE={profile}")).env("CARGO_TARGET_DIR", "built"));
+        assert!(said.contains(&format!("--profile {profile} ")), "{said}");
+        assert!(said.contains(&format!(" built/{folder}/libsisci.so ")), "{said}");
+    }
+}
+
+#[test]
 fn pkg_config_names_the_tree() {
     let prefix = installed().prefix();
     for folder in ["lib64/pkgconfig", "lib/pkgconfig"] {

@@ -10,7 +10,7 @@
 
 /** The callback is to be called. Functions that wait are then SCI_ERR_ILLEGAL_OPERATION for this handle. */
 #define SCI_FLAG_USE_CALLBACK 0x1u
-/** The segment has no memory until SCIRegisterSegmentMemory() or SCIAttachPhysicalMemory(). */
+/** The segment has no memory until SCIRegisterSegmentMemory() or SCIAttachPhysicalMemory(). Not implemented. */
 #define SCI_FLAG_EMPTY 0x2u
 /** The segment is for this process and its DMA only: it is never available. */
 #define SCI_FLAG_PRIVATE 0x4u
@@ -26,17 +26,17 @@
 #define SCI_FLAG_LOCK_USER_MEM 0x400u
 /** The library picks the number: the first free one from the given number upward. */
 #define SCI_FLAG_AUTO_ID 0x20000000u
-/** The segment, connection or interrupt is that of a group: what one writes, all that have joined have. */
+/** The segment, connection or interrupt is that of a group: what one writes, all that have joined have. Not implemented. */
 #define SCI_FLAG_BROADCAST 0x40000u
 /** The segment is removed although others are connected: their connections are lost. */
 #define SCI_FLAG_FORCE_REMOVE 0x20u
-/** A segment of a group may be connected to by its node, too. */
+/** A segment of a group may be connected to by its node, too. Not implemented. */
 #define SCI_FLAG_ALLOW_UNICAST 0x80u
-/** The memory may be shared with processes that do not use SISCI. */
+/** The memory may be shared with processes that do not use SISCI. Not implemented. */
 #define SCI_FLAG_SHARE_EXTERNAL 0x40u
 /** SCISetSegmentUnavailable(): connections are lost. */
 #define SCI_FLAG_FORCE_DISCONNECT 0x1u
-/** SCISetSegmentUnavailable(): whoever is connected is told, and stays connected. */
+/** SCISetSegmentUnavailable(): whoever is connected is told, and stays connected. Not implemented. */
 #define SCI_FLAG_NOTIFY 0x2u
 /** SCIConnectSegment(): returns at once, and the callback tells what came of it. */
 #define SCI_FLAG_ASYNCHRONOUS_CONNECT 0x2u
@@ -55,11 +55,11 @@
 #define SCI_FLAG_CONDITIONAL_INTERRUPT_MAP 0x8u
 /** A store triggers a data interrupt. */
 #define SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP 0x10u
-/** The map is not cached, and stores are not combined. */
+/** The map is not cached, and stores are not combined. Not implemented. */
 #define SCI_FLAG_IO_MAP_IOSPACE 0x80u
-/** A segment of the own node is reached through the adapter. */
+/** A segment of the own node is reached through the adapter. Not implemented. */
 #define SCI_FLAG_NO_MEMORY_LOOPBACK 0x800u
-/** The map shares what it needs of the adapter with others of the same segment. */
+/** The map shares what it needs of the adapter with others of the same segment. Not implemented. */
 #define SCI_FLAG_SHARED_MAP 0x2000u
 /** The map is cached. */
 #define SCI_FLAG_WRITE_BACK_CACHE_MAP 0x8000000u
@@ -116,7 +116,7 @@
 
 /** The interrupt has the number that the caller gives, or is not made. */
 #define SCI_FLAG_FIXED_INTNO 0x2u
-/** Several have the same number; a trigger reaches all. */
+/** Several have the same number; a trigger reaches all. Not implemented. */
 #define SCI_FLAG_SHARED_INT 0x4u
 /** The interrupt is triggered only while it is enabled. */
 #define SCI_FLAG_CONDITIONAL_INTERRUPT 0x8u

@@ -39,8 +39,8 @@ extern "C" {
  * @param interruptNo its number: the one that is wanted, with SCI_FLAG_FIXED_INTNO; where the one that was taken is put
  * @param callback    is called with SCI_FLAG_USE_CALLBACK
  *
- * Flags: SCI_FLAG_USE_CALLBACK, SCI_FLAG_FIXED_INTNO, SCI_FLAG_SHARED_INT, SCI_FLAG_COUNTING_INT; SCI_FLAG_CONDITIONAL_INTERRUPT is
- * SCI_ERR_FLAG_NOT_IMPLEMENTED.
+ * Flags: SCI_FLAG_USE_CALLBACK, SCI_FLAG_FIXED_INTNO, SCI_FLAG_COUNTING_INT; SCI_FLAG_SHARED_INT and SCI_FLAG_CONDITIONAL_INTERRUPT
+ * are SCI_ERR_FLAG_NOT_IMPLEMENTED.
  * Errors: SCI_ERR_INTNO_USED; SCI_ERR_MAX_ENTRIES; SCI_ERR_NOSPC.
  */
 void SCICreateInterrupt(sci_desc_t sd, sci_local_interrupt_t *interrupt, unsigned int localAdapterNo,
@@ -51,7 +51,7 @@ void SCICreateInterrupt(sci_desc_t sd, sci_local_interrupt_t *interrupt, unsigne
  * Makes an interrupt with a name of at most 240 bytes in place of a number.
  *
  * Flags: SCI_FLAG_USE_CALLBACK, SCI_FLAG_SHARED_INT, SCI_FLAG_COUNTING_INT.
- * Errors: SCI_ERR_INTNO_USED; SCI_ERR_MAX_ENTRIES; SCI_ERR_NOSPC.
+ * Errors: SCI_ERR_NOT_IMPLEMENTED, always. For what does it: SCI_ERR_INTNO_USED; SCI_ERR_MAX_ENTRIES; SCI_ERR_NOSPC.
  */
 void SCICreateNamedInterrupt(sci_desc_t sd, sci_local_interrupt_t *interrupt, unsigned int localAdapterNo,
                              const char *name, sci_cb_interrupt_t callback, void *arg, unsigned int flags,
@@ -104,7 +104,7 @@ void SCITriggerInterrupt(sci_remote_interrupt_t interrupt, unsigned int flags, s
  * @param interruptNo as for SCICreateInterrupt()
  * @param callback    is called with SCI_FLAG_USE_CALLBACK, with the bytes of one trigger
  *
- * Flags: SCI_FLAG_USE_CALLBACK, SCI_FLAG_FIXED_INTNO, SCI_FLAG_BROADCAST.
+ * Flags: SCI_FLAG_USE_CALLBACK, SCI_FLAG_FIXED_INTNO; SCI_FLAG_BROADCAST is SCI_ERR_FLAG_NOT_IMPLEMENTED.
  * Errors: as SCICreateInterrupt().
  */
 void SCICreateDataInterrupt(sci_desc_t sd, sci_local_data_interrupt_t *interrupt, unsigned int localAdapterNo,

@@ -19,7 +19,7 @@ extern "C" {
 /**
  * Makes the library ready. A program calls it first; calls after the first do no more than count.
  *
- * Errors: SCI_ERR_SYSTEM (errno says what); SCI_ERR_NOSPC.
+ * Errors: SCI_ERR_SYSTEM (the configuration; beeline_sisci_last_error() says what); SCI_ERR_NOSPC.
  */
 void SCIInitialize(unsigned int flags, sci_error_t *error);
 
@@ -36,8 +36,8 @@ void SCITerminate(void);
  * @param sd where the descriptor is put
  *
  * Flags: SCI_FLAG_THREAD_SAFE, which changes nothing.
- * Errors: SCI_ERR_SYSTEM (the node's folder, its configuration, descriptors; errno says what); SCI_ERR_INCONSISTENT_VERSIONS;
- * SCI_ERR_MAX_ENTRIES.
+ * Errors: SCI_ERR_SYSTEM (the node's folder, its configuration, descriptors; beeline_sisci_last_error() says what);
+ * SCI_ERR_INCONSISTENT_VERSIONS; SCI_ERR_MAX_ENTRIES.
  */
 void SCIOpen(sci_desc_t *sd, unsigned int flags, sci_error_t *error);
 

@@ -39,7 +39,7 @@ extern "C" {
  * @param arg       what the callback is given
  *
  * Flags: SCI_FLAG_USE_CALLBACK, SCI_FLAG_EMPTY, SCI_FLAG_PRIVATE, SCI_FLAG_DMA_SOURCE_ONLY, SCI_FLAG_AUTO_ID, SCI_FLAG_BROADCAST,
- * SCI_FLAG_SHARE_EXTERNAL, SCI_FLAG_ALLOW_UNICAST.
+ * SCI_FLAG_SHARE_EXTERNAL, SCI_FLAG_ALLOW_UNICAST; SCI_FLAG_EMPTY and the last three are SCI_ERR_FLAG_NOT_IMPLEMENTED.
  * Errors: SCI_ERR_SEGMENTID_USED; SCI_ERR_SIZE_ALIGNMENT (0 bytes); SCI_ERR_NOSPC (no memory, no free number); SCI_ERR_MAX_ENTRIES;
  * SCI_ERR_ILLEGAL_FLAG (SCI_FLAG_AUTO_ID with SCI_FLAG_PRIVATE: a private segment has no number that others see);
  * SCI_ERR_ILLEGAL_PARAMETER (SCI_FLAG_USE_CALLBACK without a callback).
@@ -51,7 +51,7 @@ void SCICreateSegment(sci_desc_t sd, sci_local_segment_t *segment, unsigned int 
 /**
  * Prepares a segment for an adapter.
  *
- * Flags: SCI_FLAG_DMA_SOURCE_ONLY, SCI_FLAG_BROADCAST.
+ * Flags: SCI_FLAG_DMA_SOURCE_ONLY; SCI_FLAG_BROADCAST is SCI_ERR_FLAG_NOT_IMPLEMENTED.
  * Errors: SCI_ERR_ILLEGAL_OPERATION (EMPTY).
  * States: NOT PREPARED becomes PREPARED; PREPARED and AVAILABLE stay, with one adapter more.
  */
@@ -69,8 +69,8 @@ void SCISetSegmentAvailable(sci_local_segment_t segment, unsigned int localAdapt
 /**
  * Lets nobody connect any more through an adapter. Connections that are there stay.
  *
- * Flags: SCI_FLAG_FORCE_DISCONNECT: connections are lost (SCI_CB_LOST). SCI_FLAG_NOTIFY: whoever is connected is told
- * (SCI_CB_NOT_OPERATIONAL).
+ * Flags: SCI_FLAG_FORCE_DISCONNECT: connections are lost (SCI_CB_LOST). SCI_FLAG_NOTIFY (whoever is connected would be told) is
+ * SCI_ERR_FLAG_NOT_IMPLEMENTED.
  * Errors: SCI_ERR_SEGMENT_NOT_PREPARED; SCI_ERR_ILLEGAL_OPERATION (EMPTY, or not available through this adapter).
  * States: AVAILABLE becomes PREPARED.
  */
@@ -95,8 +95,8 @@ void SCIRemoveSegment(sci_local_segment_t segment, unsigned int flags, sci_error
  * @param addr   where it is wanted, with SCI_FLAG_FIXED_MAP_ADDR; else it is not looked at
  * @return the address of its first byte, or NULL
  *
- * Flags: SCI_FLAG_FIXED_MAP_ADDR, SCI_FLAG_READONLY_MAP, SCI_FLAG_WRITE_BACK_CACHE_MAP, SCI_FLAG_BROADCAST, SCI_FLAG_SHARED_MAP; those
- * that SCIMapRemoteSegment() knows beside them are known and done nowhere: SCI_FLAG_LOCK_OPERATION, SCI_FLAG_CONDITIONAL_INTERRUPT_MAP,
+ * Flags: SCI_FLAG_FIXED_MAP_ADDR, SCI_FLAG_READONLY_MAP, SCI_FLAG_WRITE_BACK_CACHE_MAP. These are SCI_ERR_FLAG_NOT_IMPLEMENTED:
+ * SCI_FLAG_BROADCAST, SCI_FLAG_SHARED_MAP, SCI_FLAG_LOCK_OPERATION, SCI_FLAG_CONDITIONAL_INTERRUPT_MAP,
  * SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP, SCI_FLAG_IO_MAP_IOSPACE, SCI_FLAG_NO_MEMORY_LOOPBACK, SCI_FLAG_DMOVE_MAP,
  * SCI_FLAG_READ_PREFETCH_AGGR_HOLD_MAP, SCI_FLAG_READ_PREFETCH_NO_HOLD_MAP.
  * Errors: SCI_ERR_OUT_OF_RANGE; SCI_ERR_SIZE_ALIGNMENT (0 bytes); SCI_ERR_ILLEGAL_ADDRESS (taken, or no multiple of a page from the
@@ -110,9 +110,9 @@ void *SCIMapLocalSegment(sci_local_segment_t segment, sci_map_t *map, size_t off
  * Waits until somebody connects to a segment or disconnects from it, or a link of it goes down or comes up.
  *
  * @param nodeId         where the other node's number is put
- * @param localAdapterNo where the adapter is put
+ * @param localAdapterNo where an adapter is put: that of the link; of a connection, the one that the segment was made available through last
  * @param timeout        milliseconds
- * @return what happened
+ * @return what happened; 0, which is none of them, if the function fails
  *
  * Errors: SCI_ERR_TIMEOUT; SCI_ERR_CANCELLED; SCI_ERR_ILLEGAL_OPERATION (the segment has a callback).
  */
@@ -130,7 +130,7 @@ unsigned int SCIGetLocalSegmentId(sci_local_segment_t segment);
  * Lets other processes of the node attach a segment (SCIAttachLocalSegment()). The segment and its content then live as long as
  * one of them has it, though connections to it do not outlive the process that made it.
  *
- * Errors: SCI_ERR_ILLEGAL_OPERATION (EMPTY, or private).
+ * Errors: SCI_ERR_NOT_IMPLEMENTED, always. SCI_ERR_ILLEGAL_OPERATION (EMPTY, or private) is for what does it.
  */
 void SCIShareSegment(sci_local_segment_t segment, unsigned int flags, sci_error_t *error);
 
@@ -143,7 +143,7 @@ void SCIShareSegment(sci_local_segment_t segment, unsigned int flags, sci_error_
  * @param callback  as for SCICreateSegment()
  *
  * Flags: SCI_FLAG_USE_CALLBACK.
- * Errors: SCI_ERR_ACCESS (no segment of this number, another node's, or not shared).
+ * Errors: SCI_ERR_NOT_IMPLEMENTED, always. For what does it: SCI_ERR_ACCESS (no segment of this number, another node's, or not shared).
  */
 void SCIAttachLocalSegment(sci_desc_t sd, sci_local_segment_t *segment, unsigned int segmentId, size_t *size,
                            sci_cb_local_segment_t callback, void *arg, unsigned int flags, sci_error_t *error);
@@ -154,9 +154,9 @@ void SCIAttachLocalSegment(sci_desc_t sd, sci_local_segment_t *segment, unsigned
  * Memory that others can map (a file or a memfd, mapped shared) can be made available; other memory is good for DMA and for copies
  * of this process, and SCISetSegmentAvailable() answers SCI_ERR_ILLEGAL_OPERATION.
  *
- * Flags: SCI_FLAG_LOCK_USER_MEM; SCI_FLAG_PHYSICAL, SCI_FLAG_CUDA_BUFFER and SCI_FLAG_SCIF_BUFFER are
- * SCI_ERR_FLAG_NOT_IMPLEMENTED.
- * Errors: SCI_ERR_ILLEGAL_ADDRESS; SCI_ERR_SIZE_ALIGNMENT; SCI_ERR_ILLEGAL_OPERATION (not EMPTY).
+ * Flags: SCI_FLAG_LOCK_USER_MEM, SCI_FLAG_PHYSICAL, SCI_FLAG_CUDA_BUFFER, SCI_FLAG_SCIF_BUFFER.
+ * Errors: SCI_ERR_NOT_IMPLEMENTED, always. For what does it: SCI_ERR_ILLEGAL_ADDRESS; SCI_ERR_SIZE_ALIGNMENT;
+ * SCI_ERR_ILLEGAL_OPERATION (not EMPTY).
  * States: EMPTY becomes NOT PREPARED.
  */
 void SCIRegisterSegmentMemory(void *address, size_t size, sci_local_segment_t segment, unsigned int flags,
@@ -170,7 +170,8 @@ void SCIRegisterSegmentMemory(void *address, size_t size, sci_local_segment_t se
  * @param busNo     the bus
  *
  * Flags: SCI_FLAG_CUDA_BUFFER.
- * Errors: SCI_ERR_NOT_SUPPORTED where the kernel offers no way to it; SCI_ERR_ILLEGAL_ADDRESS; SCI_ERR_ILLEGAL_OPERATION (not EMPTY).
+ * Errors: SCI_ERR_NOT_SUPPORTED, always: what is shared is memory of one host. Where there are such devices: SCI_ERR_ILLEGAL_ADDRESS;
+ * SCI_ERR_ILLEGAL_OPERATION (not EMPTY).
  * States: EMPTY becomes NOT PREPARED.
  */
 void SCIAttachPhysicalMemory(sci_ioaddr_t ioaddress, void *address, unsigned int busNo, size_t size,

@@ -55,7 +55,7 @@ pub(crate) fn map_for_itself(memory: &SharedMemory) -> Result<Region, WordsError
 #[derive(Clone, Debug)]
 pub(crate) struct FlagBell {
     flag: Flag,
-    /// Whether one of the sides has no membarrier, so that a triggerer passes a fence.
+    /// Whether whoever triggers passes a fence. Nobody has to where both sides have membarrier.
     is_fenced: bool,
     /// The longest sleep of this thread.
     limit: Duration,
@@ -69,7 +69,17 @@ impl FlagBell {
 
     /// For who sleeps, at most `limit`.
     pub(crate) fn of_sleeper(flag: Flag, limit: Duration) -> Self {
-        FlagBell { flag, is_fenced: true, limit: limit.min(MAX_SLEEP) }
+        FlagBell { flag, is_fenced: false, limit: limit.min(MAX_SLEEP) }
+    }
+
+    /// For who sleeps on a flag that threads of this process alone take down, after a system call or a fence.
+    pub(crate) fn of_rung(flag: Flag) -> Self {
+        FlagBell { flag, is_fenced: true, limit: MAX_SLEEP }
+    }
+
+    /// Makes each sleep at most so long.
+    pub(crate) fn at_most(self, limit: Duration) -> Self {
+        FlagBell { limit: limit.min(self.limit), ..self }
     }
 }
 
@@ -103,8 +113,10 @@ impl Bell for FlagBell {
     }
 
     fn heavy(&self) {
-        // Whoever triggers and is not reached by it knows that, and passes a fence.
-        let _refused = membarrier::global_expedited();
+        if !self.is_fenced {
+            // Whoever triggers and is not reached by it knows that, and passes a fence.
+            let _refused = membarrier::global_expedited();
+        }
         // Pairs with the fence in `light`.
         fence(Ordering::SeqCst);
     }

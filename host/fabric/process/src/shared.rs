@@ -7,29 +7,23 @@
 mod visits;
 mod wants;
 
-use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use beeline_domain::Domain;
 use beeline_fabric::{
     AdapterNumber, Call, Done, LocalInterrupt, LocalSegment, Memory, Nanos, NodeId, Part, Refusal,
-    RemoteSegment, Ticket, Told, Value, Want,
+    RemoteSegment, Ticket, Told, Value, Want, ring,
 };
 use beeline_mmio::{Flag, MemoryOptions, ReadOnlyMemory, SharedMemory, ThisProcess};
 
-use crate::bell::Bells;
+use crate::bell::{Bells, FlagBell, MAX_SLEEP};
 use crate::names::Names;
 use crate::packets::Who;
 use crate::pair::Pair;
 use crate::sequence::Sequence;
 use crate::state::State;
 use crate::words::View;
-
-/// The bit of the bell that says that somebody sleeps, or is about to.
-const ASLEEP: u32 = 1;
-/// The longest sleep. A peer that changes something and rings nobody costs who waits for it so long.
-const MAX_SLEEP: Duration = Duration::from_secs(1);
 
 /// What all threads of the process that use the fabric have in common.
 #[derive(Debug)]
@@ -268,27 +262,30 @@ impl Shared {
 
     /// Wakes every thread that waits; one that is about to sleep looks again.
     fn wake_all(&self) {
-        if self.bell.load() != 0 && self.bell.swap(0) != 0 {
-            self.bell.wake(u32::MAX);
-        }
+        ring(&FlagBell::of_triggerer(self.bell.clone(), true));
     }
 
+    /// Waits until the outcome of a call is there. A peer that changes something and rings nobody costs who waits for it the longest sleep.
     fn wait(&self, ticket: Ticket) -> Result<Value, Refusal> {
+        let bell = FlagBell::of_rung(self.bell.clone());
+        let mut state = self.lock();
         loop {
-            if let Some(outcome) = self.lock().outcomes.remove(&ticket) {
+            if let Some(outcome) = state.outcomes.remove(&ticket) {
                 return outcome;
             }
-            self.bell.set(ASLEEP);
-            // Pairs with what a peer passes between what it publishes and its ring (`Peer::watch_rings`).
-            fence(Ordering::SeqCst);
+            let announced = state.sleepers.announce(&bell);
+            drop(state);
+            announced.order(&bell);
             self.enter(|state, now| state.member.look(now));
-            let state = self.lock();
+            state = self.lock();
             if !state.outcomes.contains_key(&ticket) {
                 let wake_at = state.member.wake_at();
                 drop(state);
                 let left = wake_at.map(|at| Duration::from_nanos(at.0.saturating_sub(self.now().0)));
-                self.bell.wait(ASLEEP, left.map_or(MAX_SLEEP, |left| left.min(MAX_SLEEP)));
+                announced.park(&bell.clone().at_most(left.unwrap_or(MAX_SLEEP)));
+                state = self.lock();
             }
+            state.sleepers.withdraw(announced, &bell);
         }
     }
 }

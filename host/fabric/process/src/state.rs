@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use beeline_fabric::{
-    LocalInterrupt, LocalSegment, Member, MemberNumber, Nanos, NodeId, PairId, Refusal, Ticket, Told, Value,
+    LocalInterrupt, LocalSegment, Member, MemberNumber, Nanos, NodeId, PairId, Refusal, Sleepers, Ticket, Told,
+    Value,
 };
 use beeline_mmio::SharedMemory;
 
@@ -25,12 +26,15 @@ pub(crate) struct State {
     bells: Bells,
     /// What came of calls whose threads have not taken it yet.
     pub(crate) outcomes: BTreeMap<Ticket, Result<Value, Refusal>>,
+    /// Threads that wait for an outcome, asleep on the member's own bell.
+    pub(crate) sleepers: Sleepers,
 }
 
 impl State {
     pub(crate) fn new(member: Member<Coherent>, number: MemberNumber, bells: Bells) -> Self {
         let (pairs, private, outcomes) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        State { member, pairs, private, interrupts: BTreeMap::new(), number, bells, outcomes }
+        let (interrupts, sleepers) = (BTreeMap::new(), Sleepers::default());
+        State { member, pairs, private, interrupts, number, bells, outcomes, sleepers }
     }
 
     pub(crate) fn admit(&mut self, node: NodeId, claims: View, pair: Pair) {

@@ -168,3 +168,54 @@ fn two_sleepers_are_woken_by_two_triggers() {
         triggerer.join().unwrap();
     });
 }
+
+/// The bell of a member, on which each thread waits for an outcome of its own. Outcomes and sleepers have one lock.
+struct Waiting {
+    bell: ModelBell,
+    state: Mutex<([bool; 2], Sleepers)>,
+}
+
+impl Waiting {
+    /// As a thread that carries something out for another one.
+    fn put_outcome(&self, of: usize) {
+        self.state.lock().unwrap().0[of] = true;
+        ring(&self.bell);
+    }
+
+    fn wait(&self, of: usize) {
+        let mut state = self.state.lock().unwrap();
+        while !state.0[of] {
+            let announced = state.1.announce(&self.bell);
+            drop(state);
+            announced.order(&self.bell);
+            state = self.state.lock().unwrap();
+            if !state.0[of] {
+                drop(state);
+                announced.park(&self.bell);
+                state = self.state.lock().unwrap();
+            }
+            state.1.withdraw(announced, &self.bell);
+        }
+    }
+}
+
+#[test]
+fn outcome_is_not_slept_through_where_the_next_thread_begins_to_wait() {
+    let mut model = loom::model::Builder::new();
+    // The wake-up that is lost by a flag of one value takes fewer.
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let bell = ModelBell { flag: AtomicU32::new(0), asleep: Mutex::new(Vec::new()), fences: BOTH };
+        let waiting = Arc::new(Waiting { bell, state: Mutex::new(([false; 2], Sleepers::default())) });
+        let (own, other) = (Arc::clone(&waiting), Arc::clone(&waiting));
+        let first = thread::spawn(move || {
+            own.wait(0);
+            // The other thread's comes after this one's, so nobody wakes this one by it.
+            own.put_outcome(1);
+        });
+        let second = thread::spawn(move || other.wait(1));
+        waiting.put_outcome(0);
+        first.join().unwrap();
+        second.join().unwrap();
+    });
+}

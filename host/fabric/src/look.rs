@@ -166,9 +166,12 @@ impl<A: Adapter> Member<A> {
             self.expire_waiters(now, |member| Some(&mut member.remotes.get_mut(&handle)?.waiters));
             self.note_remote(handle);
         }
-        let is_over = |attempt: &Attempt| !attempt.is_once && attempt.until.is_some_and(|until| until <= now);
-        for handle in self.attempts(is_over) {
+        let is_over = |attempt: &Attempt| attempt.until.is_some_and(|until| until <= now);
+        for handle in self.attempts(|attempt| !attempt.is_once && is_over(attempt)) {
             self.refuse(handle, Refusal::Timeout);
+        }
+        for handle in self.attempts(is_over) {
+            self.refuse(handle, Refusal::NodeNotResponding);
         }
     }
 

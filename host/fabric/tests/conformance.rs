@@ -542,3 +542,22 @@ fn claims_beyond_belief_are_those_of_one_member() {
     assert_eq!(world.processes[0].told.len(), 1024);
     assert_eq!(world.now(0, Call::RemoveSegment { local, is_forced: false }), Ok(Value::Nothing));
 }
+
+#[test]
+fn attempt_that_is_made_once_ends_where_a_member_never_answers() {
+    let mut world = two();
+    let member = &mut world.processes[1].member;
+    let began = Nanos(5);
+    let Ok(Done::Wait(ticket)) = member.call(connect(NODES[0], 7), began) else { panic!("it is asked for") };
+    let Some(Want::Name(ask, _)) = member.next_want() else { panic!("the name is looked for") };
+    let candidates = vec![Candidate { member: MemberNumber(0), slot: Slot(0) }];
+    member.answered(ask, Answer::Found(Found { is_node_alive: true, candidates }), began);
+    assert!(matches!(member.next_want(), Some(Want::Reach { .. })));
+    let end = member.wake_at().unwrap();
+    member.look(Nanos(end.0 - 1));
+    assert!(end > began && member.next_event().is_none());
+    member.look(end);
+    let told = member.next_event();
+    let refused = matches!(told, Some(Told::Outcome(of, Err(Refusal::NodeNotResponding))) if of == ticket);
+    assert!(refused, "{told:?}");
+}

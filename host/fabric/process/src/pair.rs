@@ -7,6 +7,7 @@ use std::time::Duration;
 use beeline_domain::{ConnectError, Connection, Disposer, Domain, Peer, RingWatch};
 use beeline_fabric::{MemberNumber, NodeId, Reached};
 use beeline_mmio::{Flag, MapError, SharedMemory};
+use rustix::fs::fcntl_get_seals;
 
 use crate::bell::Bells;
 use crate::interrupts::gear::Gear;
@@ -110,8 +111,8 @@ pub(crate) enum ReachError {
     Connect(#[from] ConnectError),
     #[error(transparent)]
     Packet(#[from] PacketError),
-    #[error("the other member has passed {0} descriptors, and not a board, a bank and bells")]
-    Descriptors(usize),
+    #[error(transparent)]
+    Descriptors(#[from] NotMemories),
     #[error(transparent)]
     Words(#[from] WordsError),
     #[error("the bank of the other member: {0}")]
@@ -149,13 +150,32 @@ fn welcomed(
     fds: Vec<OwnedFd>,
     disposer: &Disposer,
 ) -> Result<(View, SharedMemory, Bells), ReachError> {
+    let [board, bank, bells] = memories(fds, "a board, a bank and bells", disposer)?;
     let welcome = Welcome::of(packet)?;
-    let [board, bank, bells] = <[OwnedFd; 3]>::try_from(fds).map_err(|fds| {
-        let count = fds.len();
-        // Closing what a peer has passed may take as long as it likes.
-        disposer.dispose(fds);
-        ReachError::Descriptors(count)
-    })?;
     let bytes = usize::try_from(welcome.bank_bytes).unwrap_or(0);
     Ok((View::of(board, BOARD)?, SharedMemory::from_fd(bank, bytes)?, Bells::of(bells)?))
+}
+
+/// Why what another member has passed is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NotMemories {
+    #[error("the other member has passed {has} descriptors, and not {wanted}")]
+    Count { has: usize, wanted: &'static str },
+    #[error("the other member has passed a descriptor that is of no memory")]
+    Other,
+}
+
+/// Descriptors that another member has passed, all of them of memory, which is closed at once. Closing anything else may take as long as its
+/// sender likes (a file system in a program, a socket), so that is done elsewhere.
+pub(crate) fn memories<const COUNT: usize>(
+    fds: Vec<OwnedFd>,
+    wanted: &'static str,
+    disposer: &Disposer,
+) -> Result<[OwnedFd; COUNT], NotMemories> {
+    // Only memory has seals; the kernel knows without asking anybody.
+    if fds.iter().any(|fd| fcntl_get_seals(fd).is_err()) {
+        disposer.dispose(fds);
+        return Err(NotMemories::Other);
+    }
+    <[OwnedFd; COUNT]>::try_from(fds).map_err(|fds| NotMemories::Count { has: fds.len(), wanted })
 }

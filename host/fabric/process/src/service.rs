@@ -7,7 +7,7 @@ use beeline_domain::{Answer, Peer, Refusal, Reply, Service};
 
 use crate::interrupts::inbox::User;
 use crate::packets::{Hello, Welcome};
-use crate::pair::Pair;
+use crate::pair::{Pair, memories};
 use crate::questions::Question;
 use crate::shared::Shared;
 use crate::words::{CLAIMS, View};
@@ -67,9 +67,8 @@ impl Welcoming {
 
 fn welcome(shared: &Shared, peer: &Peer, hello: Hello, fds: Vec<OwnedFd>) -> Result<Reply, Refusal> {
     let failed = |error: &dyn std::fmt::Display| Refusal::new(error.to_string());
-    let [claims, yard] = <[OwnedFd; 2]>::try_from(fds).map_err(|fds| {
-        Refusal::new(format!("{} descriptors came with it, and not claims and a yard", fds.len()))
-    })?;
+    let [claims, yard] =
+        memories(fds, "claims and a yard", &shared.domain.disposer()).map_err(|error| failed(&error))?;
     let claims = View::of(claims, CLAIMS).map_err(|error| failed(&error))?;
     let yard = Yard::of(yard, hello.yard_bytes).map_err(|error| failed(&error))?;
     // Before the member is taken in, so that nothing fails afterwards.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use beeline_fabric::{
-    LocalInterrupt, LocalSegment, Member, MemberNumber, Nanos, NodeId, PairId, Refusal, Sleepers, Ticket, Told,
-    Value,
+    LocalInterrupt, LocalSegment, Member, MemberNumber, Nanos, NodeId, PairId, Refusal, Sleepers, Ticket,
+    Told, Value,
 };
 use beeline_mmio::SharedMemory;
 

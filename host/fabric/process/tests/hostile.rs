@@ -3,9 +3,13 @@
 
 mod support;
 
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use beeline_domain::{Answer, Domain, Entry, Holder, Kind, Offer, Peer, Refusal as Refused, Reply, Service};
 use beeline_fabric::{BOARD_WORDS, Call, Part, Refusal, SequenceStatus, USE_WORDS, Value};
@@ -108,6 +112,39 @@ fn member_without_a_board_is_one_that_does_not_answer_and_costs_nothing() {
             assert_eq!(connect(&member, 4, 7), Err(Refusal::NodeNotResponding), "{what}");
         }
         support::wait_until(|| open_fds() <= before);
+    }
+}
+
+/// A socket whose last close takes a minute, and the other end, which takes nothing.
+fn slow_to_close() -> (OwnedFd, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (other, _) = listener.accept().unwrap();
+    socket.set_nonblocking(true).unwrap();
+    while socket.write(&[0; 1 << 16]).is_ok() {}
+    socket.set_nonblocking(false).unwrap();
+    rustix::net::sockopt::set_socket_linger(&socket, Some(Duration::from_secs(60))).unwrap();
+    (socket.into(), other)
+}
+
+#[test]
+fn descriptor_that_takes_long_to_close_delays_nobody_who_connects() {
+    for packet in [welcome(BANK as u64), Vec::new()] {
+        let fabric = Fabric::new();
+        let (socket, other) = slow_to_close();
+        let passed = Mutex::new(Some(socket));
+        let _liar = Liar::new(&fabric, move |_| {
+            let Some(socket) = passed.lock().unwrap().take() else { return Err(Refused::new("no")) };
+            Ok(Reply { payload: packet.clone(), fds: vec![socket, bank(BANK), bells()] })
+        });
+        let member = FabricMember::open(fabric.config(8)).unwrap();
+        let began = Instant::now();
+        for _ in 0..2 {
+            assert_eq!(connect(&member, 4, 7), Err(Refusal::NodeNotResponding));
+        }
+        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+        // Ends the wait of whoever closes it.
+        drop(other);
     }
 }
 

@@ -18,6 +18,9 @@ use crate::want::{Answer, Candidate, Found, NameOp, Want};
 /// How long an attempt rests before the next. A program that tries by itself asks as often; each attempt costs it, and nobody else.
 const REST_NANOS: u64 = 1_000_000;
 
+/// How long an attempt takes at most that is made once. It has no time of its own, and waits for members that do not answer.
+const ONCE_NANOS: u64 = 10_000_000_000;
+
 impl<A: Adapter> Member<A> {
     pub(super) fn connect(
         &mut self,
@@ -33,12 +36,10 @@ impl<A: Adapter> Member<A> {
         }
         let handle = RemoteSegment(self.number());
         let ticket = (!is_asynchronous).then(|| Ticket(self.number()));
-        let attempt = Attempt {
-            ticket,
-            until: timeout_nanos.map(|nanos| now.after(nanos)),
-            is_once: timeout_nanos == Some(0),
-            step: Step::Finding,
-        };
+        let is_once = timeout_nanos == Some(0);
+        let timeout_nanos = if is_once { Some(ONCE_NANOS) } else { timeout_nanos };
+        let until = timeout_nanos.map(|nanos| now.after(nanos));
+        let attempt = Attempt { ticket, until, is_once, step: Step::Finding };
         let mut remote = Remote::new(node, name, adapter, attempt);
         remote.has_callback = has_callback;
         self.remotes.insert(handle, remote);

@@ -109,7 +109,8 @@ impl FabricMember {
     }
 
     /// Makes a call, and waits until it is done. To map parts of segments there are [`FabricMember::map_local`] and
-    /// [`FabricMember::map_remote`]. Segments of the program's own memory are not built yet, and refused ([`Refusal::IllegalOperation`]).
+    /// [`FabricMember::map_remote`], for interrupts [`FabricMember::create_interrupt`] and its like; their calls are refused
+    /// ([`Refusal::IllegalOperation`]). Segments of the program's own memory are not built yet, and refused, too.
     ///
     /// # Errors
     /// What is wrong, by the codes of SISCI.
@@ -118,6 +119,11 @@ impl FabricMember {
             Call::MapLocal(..) | Call::UnmapLocal(_) | Call::MapRemote(..) | Call::UnmapRemote(_) => {
                 Err(Refusal::IllegalOperation)
             }
+            // An interrupt is more than its tables, and goes in an order of its own.
+            Call::CreateInterrupt { .. }
+            | Call::RemoveInterrupt(_)
+            | Call::ConnectInterrupt { .. }
+            | Call::DisconnectInterrupt(_) => Err(Refusal::IllegalOperation),
             Call::Register { .. } | Call::CreateSegment { is_empty: true, .. } => {
                 Err(Refusal::IllegalOperation)
             }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use beeline_contract_memory::WaitPolicy;
-use beeline_fabric::{AdapterNumber, InterruptNumber, NodeId, Refusal};
+use beeline_fabric::{AdapterNumber, Call, InterruptKind, InterruptNumber, NodeId, Refusal};
 use beeline_fabric_process::{FabricMember, InterruptOptions, NotTaken};
 use support::interrupts::{message, sleeping};
 use support::{Fabric, Process};
@@ -306,4 +306,24 @@ fn interrupts_are_not_a_childs() {
     }
     trigger.trigger().unwrap();
     interrupt.wait(Some(Duration::ZERO)).unwrap();
+}
+
+#[test]
+fn raw_calls_on_interrupts_are_refused_and_change_nothing() {
+    let fabric = Fabric::new();
+    let member = FabricMember::open(fabric.config(4)).unwrap();
+    let (number, kind) = (InterruptNumber(5), InterruptKind::Plain);
+    let create = Call::CreateInterrupt { number: Some(number), kind };
+    assert_eq!(member.call(create), Err(Refusal::IllegalOperation));
+    let options = InterruptOptions { number: Some(number), ..InterruptOptions::default() };
+    let interrupt = member.create_interrupt(options).unwrap();
+    let connect = Call::ConnectInterrupt {
+        node: NODE,
+        number,
+        has_data: false,
+        adapter: adapter(),
+        timeout_nanos: Some(0),
+    };
+    assert_eq!(member.call(connect), Err(Refusal::IllegalOperation));
+    interrupt.remove().unwrap();
 }

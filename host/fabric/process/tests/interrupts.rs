@@ -233,6 +233,8 @@ fn each_of_many_triggers_by_threads_of_one_connection_counts_and_ends_one_wait()
 #[test]
 fn messages_by_threads_of_one_connection_come_whole() {
     const EACH: usize = 2_000;
+    // The first byte says whose message it is, and none is empty.
+    const TEXTS: [&str; 2] = ["one", "two"];
     let fabric = Fabric::new();
     let member = FabricMember::open(fabric.config(4)).unwrap();
     let options = InterruptOptions { wait: sleeping(), ..InterruptOptions::default() };
@@ -242,10 +244,10 @@ fn messages_by_threads_of_one_connection_come_whole() {
     // Two connections of one process share a window.
     let triggers = [connect(), connect()];
     std::thread::scope(|scope| {
-        for (trigger, text) in triggers.iter().zip(["one", "other"]) {
+        for (trigger, text) in triggers.iter().zip(TEXTS) {
             scope.spawn(move || {
                 for bytes in 0..EACH {
-                    let message = message(text, bytes % 300);
+                    let message = message(text, 1 + bytes % 299);
                     while trigger.trigger(&message) == Err(Refusal::Nospc) {
                         std::thread::yield_now();
                     }
@@ -256,10 +258,10 @@ fn messages_by_threads_of_one_connection_come_whole() {
         for _ in 0..2 * EACH {
             let mut buffer = [0; 300];
             let bytes = interrupt.wait(&mut buffer, None).unwrap();
-            let of = ["one", "other"]
+            let of = TEXTS
                 .iter()
                 .zip(next)
-                .position(|(text, next)| next % 300 == bytes && message(text, bytes) == buffer[..bytes])
+                .position(|(text, next)| 1 + next % 299 == bytes && message(text, bytes) == buffer[..bytes])
                 .unwrap_or_else(|| panic!("{bytes} bytes come after {next:?}"));
             next[of] += 1;
         }

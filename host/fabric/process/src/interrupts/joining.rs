@@ -37,7 +37,7 @@ impl FabricMember {
     /// Connects to an interrupt of a node, as soon as it is there; at most `timeout`, at zero at once or not at all.
     ///
     /// # Errors
-    /// [`Refusal::NoSuchIntno`]: nobody of the node has it, at a timeout of zero; otherwise [`Refusal::Timeout`].
+    /// [`Refusal::Timeout`], if there was a time; at a timeout of zero the reason. [`Refusal::NoSuchIntno`]: nobody of the node has it.
     /// [`Refusal::NodeNotResponding`]: nobody of the node lives, or its member does not answer. Those of links as
     /// [`Trigger::trigger`] has them.
     pub fn connect_interrupt(

@@ -61,8 +61,8 @@ impl Waited {
         }
     }
 
-    /// Learns that a member is gone. What it has triggered is still taken, and who sleeps is woken: it may have been killed before it
-    /// could do so.
+    /// Learns that a member is gone, from the next call of this process on its member: a wait makes none, so what the other had is kept until
+    /// then. What it has triggered is still taken, and who sleeps is woken: it may have been killed before it could do so.
     pub(crate) fn gone(&self, pair: PairId) {
         match &mut self.lock().what {
             What::Counts(take) => take.retain(|other| other != pair),

@@ -45,11 +45,15 @@ pub(crate) struct Names {
     registries: Mutex<BTreeMap<NodeId, Registry>>,
     /// Nothing once the member has left.
     holder: Mutex<Option<Arc<Holder>>>,
+    /// Entries that could not be taken out when what they name went, because another process that writes there stood still. They hinder
+    /// nobody but who wants the same number, who tries again.
+    left: Mutex<Vec<Entry>>,
 }
 
 impl Names {
     pub(crate) fn join(domain: Domain, node: NodeId, member: NonZeroU64) -> Result<Self, RegistryError> {
-        let names = Names { domain, registries: Mutex::default(), holder: Mutex::default() };
+        let names =
+            Names { domain, registries: Mutex::default(), holder: Mutex::default(), left: Mutex::default() };
         let holder = names.registry(node)?.join(member)?;
         *lock(&names.holder) = Some(Arc::new(holder));
         Ok(names)
@@ -79,6 +83,7 @@ impl Names {
 
     fn put(&self, entry: Entry) -> Answer {
         let Some(holder) = self.holder() else { return Answer::Failed };
+        self.take_out_left(entry);
         match holder.put(entry, |_| false) {
             Ok(()) => Answer::Done,
             Err(PutError::Taken { .. }) => Answer::Taken,
@@ -89,7 +94,22 @@ impl Names {
 
     fn remove(&self, entry: Entry) -> Answer {
         let Some(holder) = self.holder() else { return Answer::Failed };
-        holder.remove(entry).map_or_else(|error| failed(&error), |_| Answer::Done)
+        holder.remove(entry).map_or_else(
+            |error| {
+                lock(&self.left).push(entry);
+                failed(&error)
+            },
+            |_| Answer::Done,
+        )
+    }
+
+    /// Takes out what was left of the number that is to be put.
+    fn take_out_left(&self, of: Entry) {
+        let is_of = |left: &mut Entry| (left.kind, left.id) == (of.kind, of.id);
+        let left: Vec<_> = lock(&self.left).extract_if(.., is_of).collect();
+        for entry in left {
+            self.remove(entry);
+        }
     }
 
     fn find(&self, node: NodeId, name: Name) -> Result<Found, RegistryError> {
@@ -135,7 +155,56 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+    use std::path::{Path, PathBuf};
+    use std::process::{Child, Command, Stdio};
+
+    use beeline_domain::DomainConfig;
+    use beeline_fabric::SegmentId;
+
     use super::*;
+
+    /// A process that stands still while it writes any entry of a registry.
+    fn standing_still(locks: &Path) -> Child {
+        let lock = "import fcntl,sys; f=open(sys.argv[1],'r+'); fcntl.lockf(f,fcntl.LOCK_EX|fcntl.LOCK_NB,8192,4096); \
+                    print(); sys.stdout.flush(); sys.stdin.read()";
+        let mut child = Command::new("python3")
+            .args(["-c", lock])
+            .arg(locks)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        child
+    }
+
+    fn file(folder: &Path, name: &str) -> Option<PathBuf> {
+        std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).find_map(|path| {
+            if path.file_name().is_some_and(|found| found == name) { Some(path) } else { file(&path, name) }
+        })
+    }
+
+    #[test]
+    fn number_whose_removal_another_process_hindered_can_be_had_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = DomainConfig { root: Some(dir.path().to_owned()), name: "fabric".to_owned() };
+        let number = NonZeroU64::new(5).unwrap();
+        let names = Names::join(Domain::open(&config).unwrap(), NodeId(4), number).unwrap();
+        let name = Name::segment(SegmentId(7));
+        assert_eq!(names.carry_out(NameOp::Put(name, Slot(1))), Answer::Done);
+        let mut other = standing_still(&file(dir.path(), "fabric.4.registry-locks").unwrap());
+        assert_eq!(names.carry_out(NameOp::Remove(name, Slot(1))), Answer::Failed);
+        other.kill().unwrap();
+        other.wait().unwrap();
+        assert_eq!(names.carry_out(NameOp::Put(name, Slot(2))), Answer::Done);
+        let Answer::Found(found) = names.carry_out(NameOp::Find(NodeId(4), name)) else {
+            panic!("not found")
+        };
+        assert_eq!(found.candidates, [Candidate { member: MemberNumber(5), slot: Slot(2) }]);
+        // It is in use again, once.
+        assert_eq!(names.carry_out(NameOp::Put(name, Slot(3))), Answer::Taken);
+    }
 
     #[test]
     fn registry_of_a_node_is_found_by_its_name_alone() {

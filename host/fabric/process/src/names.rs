@@ -78,7 +78,10 @@ impl Names {
 
     /// Whether anybody of a node lives.
     pub(crate) fn is_alive(&self, node: NodeId) -> Result<bool, RegistryError> {
-        Ok(!self.registry(node)?.holders()?.is_empty())
+        match self.existing(node)? {
+            Some(registry) => Ok(!registry.holders()?.is_empty()),
+            None => Ok(false),
+        }
     }
 
     fn put(&self, entry: Entry) -> Answer {
@@ -113,7 +116,7 @@ impl Names {
     }
 
     fn find(&self, node: NodeId, name: Name) -> Result<Found, RegistryError> {
-        let registry = self.registry(node)?;
+        let Some(registry) = self.existing(node)? else { return Ok(Found::default()) };
         let found = registry.find(kind(name.kind), name.number)?;
         let candidates: Vec<_> = found.into_iter().map(candidate).collect();
         let is_node_alive = !candidates.is_empty() || !registry.holders()?.is_empty();
@@ -124,7 +127,14 @@ impl Names {
         lock(&self.holder).clone()
     }
 
-    /// The registry of a node, opened once.
+    /// The registry of a node, if anybody of it has ever joined: who looks for somebody makes nothing.
+    fn existing(&self, node: NodeId) -> Result<Option<Registry>, RegistryError> {
+        let is_known = lock(&self.registries).contains_key(&node);
+        let is_there = is_known || self.domain.registries()?.contains(&registry_name(node));
+        if is_there { self.registry(node).map(Some) } else { Ok(None) }
+    }
+
+    /// The registry of a node, opened once, and made if it is not there.
     fn registry(&self, node: NodeId) -> Result<Registry, RegistryError> {
         if let Some(registry) = lock(&self.registries).get(&node) {
             return Ok(registry.clone());
@@ -183,6 +193,22 @@ mod tests {
         std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).find_map(|path| {
             if path.file_name().is_some_and(|found| found == name) { Some(path) } else { file(&path, name) }
         })
+    }
+
+    #[test]
+    fn who_looks_for_a_node_that_nobody_has_joined_makes_no_registry_of_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = DomainConfig { root: Some(dir.path().to_owned()), name: "fabric".to_owned() };
+        let domain = Domain::open(&config).unwrap();
+        let names = Names::join(domain.clone(), NodeId(4), NonZeroU64::MIN).unwrap();
+        let find = NameOp::Find(NodeId(8), Name::segment(SegmentId(7)));
+        assert_eq!(names.carry_out(find), Answer::Found(Found::default()));
+        assert!(!names.is_alive(NodeId(8)).unwrap());
+        assert_eq!(domain.registries().unwrap(), ["fabric.4"]);
+        let other = Names::join(domain, NodeId(8), NonZeroU64::MIN).unwrap();
+        assert!(names.is_alive(NodeId(8)).unwrap());
+        other.leave();
+        assert!(!names.is_alive(NodeId(8)).unwrap());
     }
 
     #[test]

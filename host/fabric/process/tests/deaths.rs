@@ -39,6 +39,7 @@ fn members_that_are_killed_at_any_moment_leave_no_name_no_claim_and_no_descripto
     let local = available(&owner, 7, 4096);
     // So that the registries that it asks are open.
     for node in [8, 12] {
+        fabric.member(node).finish();
         connect(&owner, node, 1).unwrap_err();
     }
     let before = held();

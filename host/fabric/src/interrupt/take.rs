@@ -10,8 +10,9 @@ use crate::ids::PairId;
 
 /// Most triggers of a counting interrupt that are kept.
 const MOST_KEPT: u64 = 1 << 32;
-/// Triggers between two looks that nobody has made: the count ran backwards, or is anything.
-const WILD: u64 = 1 << 32;
+/// Triggers between two looks that nobody can have made: the count ran backwards. Fewer are believed, since a program that is busy may not
+/// look for hours.
+const WILD: u64 = 1 << 63;
 
 /// What has come of an interrupt without data and was not taken.
 ///
@@ -71,11 +72,6 @@ impl<V: ViewPort> Take<V> {
     pub fn forget(&mut self) {
         self.look();
         self.kept = 0;
-    }
-
-    /// Whether what a member says of its triggers was found to be impossible.
-    pub fn is_struck(&self, pair: PairId) -> bool {
-        self.triggerers.iter().any(|it| it.pair == pair && it.is_struck)
     }
 
     #[inline]
@@ -202,25 +198,42 @@ mod tests {
 
     #[test]
     fn wild_counts_are_no_triggers_and_strike_their_member_alone() {
-        for wild in [u64::MAX, 1 << 32, 0] {
+        for wild in [u64::MAX, (1 << 63) + 1, 0] {
             let (liar, other) = (Uses::of(7, 1), Uses::of(7, 0));
             let mut take = take_of(true, &[&liar, &other]);
             assert!(take.take());
-            liar.set_count(wild.wrapping_add(u64::from(wild == 1 << 32)));
+            liar.set_count(wild);
             other.set_count(1);
             assert!(take.take() && !take.take(), "{wild:#x}");
-            assert!(take.is_struck(PairId(1)) && !take.is_struck(PairId(2)));
+            let struck: Vec<_> = take.triggerers.iter().map(|it| it.is_struck).collect();
+            assert_eq!(struck, [true, false]);
             liar.set_count(2);
             assert!(!take.take());
         }
     }
 
     #[test]
+    fn triggerer_is_believed_however_long_nobody_looked() {
+        for is_counting in [false, true] {
+            for triggers in [1 << 32, 1 << 40, (1 << 63) - 1] {
+                let uses = Uses::of(7, 1);
+                let mut take = take_of(is_counting, &[&uses]);
+                assert!(take.take());
+                uses.set_count(1 + triggers);
+                assert!(take.take(), "{triggers} triggers, counted: {is_counting}");
+                take.forget();
+                uses.set_count(2 + triggers);
+                assert!(take.take() && !take.take());
+            }
+        }
+    }
+
+    #[test]
     fn at_most_so_many_triggers_are_kept_and_they_can_be_forgotten() {
-        let uses = Uses::of(7, WILD - 1);
+        let uses = Uses::of(7, MOST_KEPT - 1);
         let mut take = take_of(true, &[&uses]);
         take.retain(|_| true);
-        uses.set_count(2 * (WILD - 1));
+        uses.set_count(2 * (MOST_KEPT - 1));
         take.retain(|_| true);
         assert_eq!(take.kept, MOST_KEPT);
         take.forget();

@@ -504,8 +504,7 @@ fn connection_that_was_forced_off_keeps_the_entry_though_its_member_connects_onc
     assert_eq!(world.slot_of(0, 8), Some(Slot(0)));
 }
 
-#[test]
-fn entry_is_found_for_a_segment_though_its_member_never_looks() {
+fn entry_is_found_though_its_member_never_looks(next: Call) {
     let mut world = two();
     let local = local_in(&mut world, "A");
     let remote = remote_of(world.now(1, connect(NODES[0], 7)).unwrap());
@@ -515,13 +514,23 @@ fn entry_is_found_for_a_segment_though_its_member_never_looks() {
     }
     let remove = Call::RemoveSegment { local, is_forced: true };
     assert_eq!(world.processes[0].member.call(remove, Nanos(0)), Ok(Done::Now(Value::Nothing)));
-    let next = create(7, 64);
     assert_eq!(world.processes[0].member.call(next, Nanos(0)), Err(Refusal::MaxEntries));
     world.now(1, Call::Disconnect(remote)).unwrap();
     assert!(matches!(world.processes[0].member.call(next, Nanos(0)), Ok(Done::Wait(_))));
     let wants = std::iter::from_fn(|| world.processes[0].member.next_want());
     let punched = wants.filter(|want| *want == Want::Punch { offset: 0, bytes: 64 }).count();
     assert_eq!(punched, 2, "the memory of the segment is given back once more");
+}
+
+#[test]
+fn entry_is_found_for_a_segment_though_its_member_never_looks() {
+    entry_is_found_though_its_member_never_looks(create(7, 64));
+}
+
+#[test]
+fn entry_is_found_for_an_interrupt_though_its_member_never_looks() {
+    let (number, kind) = (Some(InterruptNumber(7)), InterruptKind::Plain);
+    entry_is_found_though_its_member_never_looks(Call::CreateInterrupt { number, kind });
 }
 
 #[test]

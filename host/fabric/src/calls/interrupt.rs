@@ -25,7 +25,7 @@ impl<A: Adapter> Member<A> {
         number: Option<InterruptNumber>,
         kind: InterruptKind,
     ) -> Outcome {
-        let (slot, entry) = self.slots.take().ok_or(Refusal::MaxEntries)?;
+        let (slot, entry) = self.take_entry().ok_or(Refusal::MaxEntries)?;
         let first_of_auto = if number.is_none() { Some(self.next_interrupt) } else { None };
         let number = number.map_or(self.next_interrupt, |number| number.0);
         let interrupt = OwnInterrupt::new(number, kind, slot, entry);

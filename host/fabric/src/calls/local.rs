@@ -58,8 +58,8 @@ impl<A: Adapter> Member<A> {
         Ok(Done::Wait(ticket))
     }
 
-    /// An entry for a segment, if need be one whose users have let go of it since this member looked.
-    fn take_entry(&mut self) -> Option<(Slot, EntryState)> {
+    /// An entry for a segment or an interrupt, if need be one whose users have let go of it since this member looked.
+    pub(super) fn take_entry(&mut self) -> Option<(Slot, EntryState)> {
         self.slots.take().or_else(|| {
             self.settle();
             self.slots.take()

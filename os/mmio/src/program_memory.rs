@@ -120,13 +120,13 @@ impl ProgramMemory {
             let copied = unsafe { call(pid, &raw const local, 1, &raw const remote, 1, 0) };
             match usize::try_from(copied) {
                 Ok(copied) if copied > 0 => done += copied,
-                Ok(_) => return Err(not_there(own, done, bytes)),
+                Ok(_) => return Err(gone(pid, (mapped, own), done, bytes)),
                 Err(_) => match io::Error::last_os_error().raw_os_error() {
                     Some(libc::EINTR) => {}
                     Some(libc::EPERM | libc::ENOSYS | libc::EACCES) => {
                         IS_FORBIDDEN.store(true, Ordering::Relaxed);
                     }
-                    _ => return Err(not_there(own, done, bytes)),
+                    _ => return Err(gone(pid, (mapped, own), done, bytes)),
                 },
             }
         }
@@ -146,8 +146,18 @@ type KernelCopy = unsafe extern "C" fn(
     libc::c_ulong,
 ) -> isize;
 
-fn not_there(own: *mut u8, done: usize, bytes: usize) -> ProgramCopyError {
-    ProgramCopyError::NotThere { address: own.addr().wrapping_add(done), bytes: bytes - done }
+/// Which side the kernel has not found, after so many bytes. It does not say: it is asked for one byte of the segment.
+fn gone(pid: libc::pid_t, (mapped, own): (*mut u8, *mut u8), done: usize, bytes: usize) -> ProgramCopyError {
+    let mut byte = 0u8;
+    let local = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
+    let remote = libc::iovec { iov_base: mapped.wrapping_add(done).cast(), iov_len: 1 };
+    // SAFETY: a byte of our own is stored to, and one of the segment loaded if it is there.
+    let found = unsafe { libc::process_vm_readv(pid, &raw const local, 1, &raw const remote, 1, 0) };
+    if found == 1 {
+        ProgramCopyError::NotThere { address: own.addr().wrapping_add(done), bytes: bytes - done }
+    } else {
+        ProgramCopyError::Segment(CopyError::Lost)
+    }
 }
 
 #[cfg(test)]
@@ -161,7 +171,7 @@ mod tests {
 
     use super::*;
     use crate::memfd::create_memfd;
-    use crate::segment::SegmentOptions;
+    use crate::segment::{OnLoss, SegmentOptions};
 
     const PAGE_BYTES: usize = 4096;
 
@@ -219,6 +229,25 @@ mod tests {
         // SAFETY: nothing is at NULL, which nobody has references to.
         let nothing = unsafe { ProgramMemory::new(ptr::null_mut(), 8) };
         assert!(matches!(nothing.copy_into(0, &segment, 0, 8), Err(ProgramCopyError::NotThere { .. })));
+    }
+
+    /// What the kernel does not find is the segment's, and no signal comes of that either.
+    #[test]
+    fn segment_that_is_gone_is_not_taken_for_memory_of_the_program() {
+        let fd = create_memfd("beeline-test", MemfdFlags::empty()).unwrap();
+        rustix::fs::ftruncate(&fd, 2 * PAGE_BYTES as u64).unwrap();
+        let options = SegmentOptions { on_loss: OnLoss::Fatal, ..SegmentOptions::default() };
+        let (segment, memory) = (MappedSegment::file(fd.as_fd(), &options).unwrap(), with_a_hole());
+        memory.copy_into(0, &segment, 0, 8).unwrap();
+        if IS_FORBIDDEN.load(Ordering::Relaxed) {
+            eprintln!("the kernel copies nothing for this process here; not looked at");
+            return;
+        }
+        rustix::fs::ftruncate(&fd, PAGE_BYTES as u64).unwrap();
+        let lost = Err(ProgramCopyError::Segment(CopyError::Lost));
+        assert_eq!(memory.copy_into(0, &segment, PAGE_BYTES - 8, 16), lost);
+        assert_eq!(memory.copy_out_of(0, &segment, PAGE_BYTES, 8), lost);
+        memory.copy_into(0, &segment, PAGE_BYTES - 8, 8).unwrap();
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! for those who come later, and the old one is closed when its last user is done.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
+use std::path::Path;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -125,6 +126,12 @@ impl Descriptor {
     pub(crate) fn check(&self) -> Result<Held, Errno> {
         let found = self.find(|held| self.is_ours_as(held).then_some(()));
         found.map_or(Err(Errno::BADF), |(held, ())| Ok(held))
+    }
+
+    /// Whether a name leads to the file that the number was made for. One system call, which does not look at the number
+    /// ([`Descriptor::check`]).
+    pub(crate) fn has_name(&self, parent: BorrowedFd<'_>, relative: &Path) -> bool {
+        matches!(&self.identity, Identity::File(Some(opened)) if opened.is_named(parent, relative))
     }
 
     /// A second descriptor of the file, for somebody else. It is looked at itself, so that it is of no other file, whatever becomes of

@@ -1,8 +1,9 @@
 //! Which open file a number stands for.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::path::Path;
 
-use rustix::fs::FileType;
+use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
 /// The file system that has pidfds since Linux 6.9, and numbers them by their process.
@@ -45,6 +46,12 @@ impl FileIdentity {
                 let found = event_number(fd);
                 [self.event, found].contains(&EventNumber::Unknown) || self.event == found
             })
+    }
+
+    /// Whether `relative` in `parent` leads to the file of this identity, which has an inode of its own.
+    pub(crate) fn is_named(self, parent: BorrowedFd<'_>, relative: &Path) -> bool {
+        let named = rustix::fs::statat(parent, relative, AtFlags::SYMLINK_NOFOLLOW);
+        named.is_ok_and(|named| (named.st_dev, named.st_ino) == (self.device, self.inode))
     }
 }
 

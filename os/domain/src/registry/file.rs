@@ -23,11 +23,11 @@ use super::words::{BUCKET_BYTES, BUCKETS, FILE_BYTES, FORMAT, WORD_BYTES};
 use crate::descriptor::Descriptor;
 use crate::error::MisuseError;
 use crate::folder::{Folder, NameKey, own_uid};
+use crate::modes;
 use crate::moving::{self, Movable, Registered};
 use crate::name::Name;
 use crate::numbers::Purpose;
 use crate::record_lock::{self, Bytes};
-use crate::{in_use, modes};
 
 /// How long a writer waits for another one in the same bucket.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
@@ -307,9 +307,10 @@ impl Files {
     /// Whether what is written is found by others: this process is an owner's, and both files have their names.
     pub(super) fn check_to_write(&self) -> Result<(), RegistryError> {
         self.check()?;
-        let locks = self.locks()?.check().map_err(|_| MisuseError::DescriptorLost)?;
-        for (file, fd) in [(words_file(&self.name), self.words.0.hold()), (locks_file(&self.name), locks)] {
-            if !in_use::has_name(self.folder.fd().as_fd(), Path::new(&file), fd.as_fd()) {
+        let locks = self.locks()?;
+        locks.check().map_err(|_| MisuseError::DescriptorLost)?;
+        for (file, opened) in [(words_file(&self.name), &self.words.0), (locks_file(&self.name), locks)] {
+            if !opened.has_name(self.folder.fd().as_fd(), Path::new(&file)) {
                 return Err(RegistryError::Removed { path: self.folder.path().join(file) });
             }
         }

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{FileType, Mode, OFlags, SealFlags};
+use rustix::fs::{FileType, Mode, OFlags, SealFlags, Stat};
 use rustix::io::Errno;
 
 use super::error::SegmentError;
@@ -61,19 +61,20 @@ pub(super) fn memory<'fd>(
     // Before anything else is asked: a file of another kind may belong to a program that never answers.
     let seals = rustix::fs::fcntl_get_seals(fd)
         .map_err(|errno| not_a(&object, WANTED, format!("it is no memfd ({errno}); map it as a file")))?;
-    check_regular(&object, fd, WANTED)?;
+    // After the seals: what is sealed keeps the size that is found from here on.
+    let (opened, stat) = check_regular(&object, fd, WANTED)?;
     if !seals.contains(SealFlags::SHRINK) {
         let why = "it lacks the seal F_SEAL_SHRINK: seal it, or map it as a file";
         return Err(not_a(&object, WANTED, why));
     }
-    regular(object, fd, seals, options)
+    regular(object, (fd, opened, stat), seals, options)
 }
 
 /// A regular file: on a disk, in `/dev/shm`, a memfd that is sealed or not.
 pub(super) fn file<'fd>(fd: BorrowedFd<'fd>, options: &SegmentOptions) -> Result<Source<'fd>, SegmentError> {
     const WANTED: &str = "a file whose bytes can be mapped";
     let object = format!("descriptor {}", fd.as_raw_fd());
-    check_regular(&object, fd, WANTED)?;
+    let (opened, _) = check_regular(&object, fd, WANTED)?;
     match rustix::fs::fstatfs(fd).map_err(unexamined(&object))?.f_type as u64 {
         SYSFS_MAGIC => {
             return Err(not_a(&object, WANTED, "it is of sysfs: map a BAR with `MappedSegment::bar`"));
@@ -83,16 +84,24 @@ pub(super) fn file<'fd>(fd: BorrowedFd<'fd>, options: &SegmentOptions) -> Result
     }
     // No seals at all where the file system has none.
     let seals = rustix::fs::fcntl_get_seals(fd).unwrap_or(SealFlags::empty());
-    regular(object, fd, seals, options)
+    // Once more: a file that is sealed by now may have been made shorter before that.
+    let stat = rustix::fs::fstat(fd).map_err(unexamined(&object))?;
+    regular(object, (fd, opened, stat), seals, options)
 }
 
-fn check_regular(object: &str, fd: BorrowedFd<'_>, wanted: &'static str) -> Result<(), SegmentError> {
-    if rustix::fs::fcntl_getfl(fd).map_err(unexamined(object))?.contains(OFlags::PATH) {
+/// Gives how it is open, and what it is.
+fn check_regular(
+    object: &str,
+    fd: BorrowedFd<'_>,
+    wanted: &'static str,
+) -> Result<(OFlags, Stat), SegmentError> {
+    let opened = rustix::fs::fcntl_getfl(fd).map_err(unexamined(object))?;
+    if opened.contains(OFlags::PATH) {
         return Err(not_a(object, wanted, "it is open as a path (O_PATH)"));
     }
     let stat = rustix::fs::fstat(fd).map_err(unexamined(object))?;
     let why = match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => return Ok(()),
+        FileType::RegularFile => return Ok((opened, stat)),
         FileType::Directory => "it is a directory",
         FileType::Fifo => "it is a pipe",
         FileType::Socket => "it is a socket",
@@ -105,7 +114,7 @@ fn check_regular(object: &str, fd: BorrowedFd<'_>, wanted: &'static str) -> Resu
 
 fn regular<'fd>(
     object: String,
-    fd: BorrowedFd<'fd>,
+    (fd, opened, stat): (BorrowedFd<'fd>, OFlags, Stat),
     seals: SealFlags,
     options: &SegmentOptions,
 ) -> Result<Source<'fd>, SegmentError> {
@@ -129,9 +138,7 @@ fn regular<'fd>(
             });
         }
     }
-    let opened = rustix::fs::fcntl_getfl(fd).map_err(unexamined(&object))?;
     let fd = for_access(&object, fd, opened, is_write_sealed, options.access)?;
-    let stat = rustix::fs::fstat(&fd).map_err(unexamined(&object))?;
     let page_bytes = if has_huge_pages {
         u64::try_from(stat.st_blksize).ok().filter(|bytes| bytes.is_power_of_two())
     } else {

@@ -161,7 +161,7 @@ pub(crate) fn remove_interrupt(interrupt: Handle<Local>, flags: u32, error: Erro
 
 fn remove(interrupt: Handle<Local>) -> Outcome<()> {
     // Who waits for it is told, and leaves it.
-    LOCALS.with(interrupt, |local| local.interrupt.remove().map_err(refused))?;
+    LOCALS.with_last(interrupt, |local| local.interrupt.remove().map_err(refused))?;
     let removed = LOCALS.remove(interrupt)?;
     if let Some(caller) = &removed.caller {
         caller.stop();

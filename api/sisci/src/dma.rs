@@ -153,7 +153,7 @@ fn remove(queue: Handle<Queue>) -> Outcome<()> {
 }
 
 fn remove_by_force(queue: Handle<Queue>) -> Outcome<()> {
-    QUEUES.with(queue, |queue| {
+    QUEUES.with_last(queue, |queue| {
         // So that nobody waits for it any more.
         let _state = queue.queue.abort();
         Ok(())

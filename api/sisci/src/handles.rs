@@ -33,8 +33,30 @@ impl<T: Object> Table<T> {
         handle: Handle<T>,
         look: impl FnOnce(&T) -> Outcome<R>,
     ) -> Outcome<R> {
+        self.show(handle, Session::check, look)
+    }
+
+    /// Shows the object of a handle to whoever removes it, as [`Table::with`] does; also once its session is over.
+    ///
+    /// # Errors
+    /// As for [`Table::with`].
+    pub(crate) fn with_last<R>(
+        &'static self,
+        handle: Handle<T>,
+        look: impl FnOnce(&T) -> Outcome<R>,
+    ) -> Outcome<R> {
+        self.show(handle, Session::check_process, look)
+    }
+
+    #[inline(always)]
+    fn show<R>(
+        &'static self,
+        handle: Handle<T>,
+        check: impl FnOnce(&Session) -> Outcome<()>,
+        look: impl FnOnce(&T) -> Outcome<R>,
+    ) -> Outcome<R> {
         let shown = self.0.with(handle, |object| {
-            object.session().check()?;
+            check(object.session())?;
             look(object)
         });
         match shown {

@@ -64,6 +64,6 @@ pub(crate) fn close(descriptor: Handle<Descriptor>, flags: u32, error: Error<'_>
 }
 
 pub(crate) fn remove(descriptor: Handle<Descriptor>) -> Outcome<()> {
-    DESCRIPTORS.with(descriptor, |descriptor| descriptor.uses.end())?;
+    DESCRIPTORS.with_last(descriptor, |descriptor| descriptor.uses.end())?;
     DESCRIPTORS.remove(descriptor).map(drop)
 }

@@ -206,7 +206,7 @@ pub(crate) fn remove_segment(segment: Handle<Local>, flags: u32, error: Error<'_
 }
 
 pub(crate) fn remove(segment: Handle<Local>, is_forced: bool) -> Outcome<()> {
-    LOCALS.with(segment, |local| {
+    LOCALS.with_last(segment, |local| {
         // Who waits for an event of it is told, and leaves it.
         match local.session().member().call(Call::RemoveSegment { local: local.segment, is_forced }) {
             // Somebody has removed it from outside (`beeline fabric rm`). Its handle is the program's still.

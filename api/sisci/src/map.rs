@@ -228,7 +228,7 @@ pub(crate) fn unmap(map: Handle<Map>, flags: u32, error: Error<'_>) {
 }
 
 fn remove(map: Handle<Map>) -> Outcome<()> {
-    let start = MAPS.with(map, |map| {
+    let start = MAPS.with_last(map, |map| {
         map.uses.end()?;
         Ok(map.mapped.as_ptr().addr().get())
     })?;

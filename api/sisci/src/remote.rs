@@ -123,7 +123,7 @@ pub(crate) fn disconnect(segment: Handle<Remote>, flags: u32, error: Error<'_>) 
 }
 
 pub(crate) fn remove(segment: Handle<Remote>) -> Outcome<()> {
-    REMOTES.with(segment, |remote| {
+    REMOTES.with_last(segment, |remote| {
         // Who waits for an event of it is told, and leaves it.
         remote.session().call(Call::Disconnect(remote.segment))
     })?;

@@ -1,6 +1,7 @@
 //! This process as a user of the library: from `SCIInitialize` to `SCITerminate`, and a member of a fabric from the first `SCIOpen` on.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::Duration;
@@ -32,6 +33,8 @@ struct Library {
 pub(crate) struct Session {
     process: ThisProcess,
     member: FabricMember,
+    /// Whether `SCITerminate` has ended it. A thread that is in a call keeps the session until the call returns.
+    is_over: AtomicBool,
     objects: Mutex<Objects>,
 }
 
@@ -95,7 +98,8 @@ pub(crate) fn open() -> Outcome<Arc<Session>> {
         failure(errors::SYSTEM, format!("this process does not join the fabric: {error}"))
     })?;
     let objects = Mutex::new(Objects { live: Some(BTreeMap::new()), next: 0 });
-    let session = Arc::new(Session { process: ThisProcess::get(), member, objects });
+    let session =
+        Arc::new(Session { process: ThisProcess::get(), member, is_over: AtomicBool::new(false), objects });
     library.session = Some(Arc::clone(&session));
     Ok(session)
 }
@@ -118,10 +122,28 @@ pub(crate) fn not_initialized() -> Failure {
     failure(errors::NOT_INITIALIZED, "SCIInitialize was not called in this process, or SCITerminate was")
 }
 
+/// What a handle of a session that is over is refused with.
+#[cold]
+fn ended() -> Failure {
+    if is_initialized() {
+        Failure::invalid("the handle is from before SCITerminate")
+    } else {
+        not_initialized()
+    }
+}
+
 impl Session {
-    /// Fails in a child of fork, which has nothing of its parent's.
+    /// Fails in a child of fork, which has nothing of its parent's, and once the session is over.
     #[inline]
     pub(crate) fn check(&self) -> Outcome<()> {
+        self.check_process()?;
+        // Relaxed: a call that does not see it yet has begun before the end.
+        if self.is_over.load(Ordering::Relaxed) { Err(ended()) } else { Ok(()) }
+    }
+
+    /// Fails in a child of fork.
+    #[inline]
+    pub(crate) fn check_process(&self) -> Outcome<()> {
         if self.process.is_this() { Ok(()) } else { Err(not_initialized()) }
     }
 
@@ -146,11 +168,14 @@ impl Session {
     }
 
     fn end(self: Arc<Self>) {
+        self.is_over.store(true, Ordering::Relaxed);
         let live = lock(&self.objects).live.take();
         // The last first: what was made of something is removed before it. What is in use by something older, as a segment by a transfer of
         // a queue, or by another thread that is about to let go of it, is tried again when the others are gone.
         let mut left: Vec<_> = live.into_iter().flat_map(BTreeMap::into_values).rev().collect();
         for _ in 0..ATTEMPTS {
+            // Each time: a thread that has begun its call before the end may come to its attempt only now.
+            self.member.cancel_attempts();
             left.retain(
                 |remove| matches!(remove(), Err(failure) if failure.status.cast_unsigned() == errors::BUSY),
             );

@@ -151,6 +151,36 @@ fn terminating_removes_what_the_program_has_left() {
 }
 
 #[test]
+fn terminating_ends_the_connecting_of_another_thread() {
+    let fabric = Fabric::new();
+    let mut program = fabric.opened("4");
+    for connect in [
+        "connect sd r 4 7 0 0xffffffff",
+        "connect_int sd r 4 0 7 0xffffffff",
+        "connect_data sd r 4 0 7 0xffffffff",
+    ] {
+        // A thread that comes too late finds the library terminated: it is done again until one was in time.
+        loop {
+            program.run(&["copy_handle sd old", &format!("thread t {connect}"), "terminate"]);
+            program.expect("close old", "NOT_INITIALIZED");
+            let said = program.call("join t");
+            program.run(&["initialize"]);
+            program.expect("close old", "ILLEGAL_PARAMETER");
+            program.run(&["open sd"]);
+            match said.as_str() {
+                "CANCELLED" => break,
+                late => assert_eq!(late, "NOT_INITIALIZED"),
+            }
+        }
+        program.run(&["copy_handle sd old", &format!("thread t insist {connect}"), "terminate"]);
+        program.expect("join t", "NOT_INITIALIZED");
+        program.run(&["initialize"]);
+        program.expect("close old", "ILLEGAL_PARAMETER");
+        program.run(&["open sd"]);
+    }
+}
+
+#[test]
 fn child_of_fork_has_nothing_of_its_parents_and_can_begin_anew() {
     let fabric = Fabric::new();
     let mut program = fabric.opened("4");

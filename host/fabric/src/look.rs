@@ -82,6 +82,13 @@ impl<A: Adapter> Member<A> {
         self.ring(consumers);
     }
 
+    /// Ends every attempt to connect that a call waits for: the call is refused with [`Refusal::Cancelled`].
+    pub fn cancel_attempts(&mut self) {
+        for handle in self.attempts(|attempt| attempt.ticket.is_some()) {
+            self.refuse(handle, Refusal::Cancelled);
+        }
+    }
+
     /// Tells programs what they have not been told, as far as they ask for it.
     pub(crate) fn tell(&mut self) {
         self.listen();

@@ -308,6 +308,33 @@ fn connecting_waits_until_the_segment_is_available_or_the_time_is_over() {
 }
 
 #[test]
+fn cancelled_attempts_end_the_calls_that_wait_and_asynchronous_ones_go_on() {
+    let mut world = two();
+    let local = local_in(&mut world, "P");
+    let connecting = |is_asynchronous| {
+        let (node, id, adapter) = (NODES[0], SegmentId(7), adapter(0));
+        Call::Connect {
+            node,
+            id,
+            adapter,
+            timeout_nanos: None,
+            is_asynchronous,
+            has_callback: is_asynchronous,
+        }
+    };
+    let Outcome::Waiting(waiting) = world.call(1, connecting(false)) else { panic!("not available") };
+    let asynchronous = remote_of(world.now(1, connecting(true)).unwrap());
+    world.processes[1].member.cancel_attempts();
+    world.look(1);
+    assert_eq!(world.outcome(1, waiting), Some(Err(Refusal::Cancelled)));
+    world.now(0, Call::SetAvailable(local, adapter(0))).unwrap();
+    world.now = world.processes[1].member.wake_at().unwrap();
+    world.look(1);
+    let told = std::mem::take(&mut world.processes[1].told);
+    assert_eq!(told, [Told::OfRemote(asynchronous, RemoteEvent::Connect(64))]);
+}
+
+#[test]
 fn asynchronous_connection_is_an_event_whether_it_is_made_or_not() {
     let mut world = two();
     local_in(&mut world, "A");

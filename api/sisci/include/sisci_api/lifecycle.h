@@ -25,6 +25,7 @@ void SCIInitialize(unsigned int flags, sci_error_t *error);
 
 /**
  * Undoes one SCIInitialize(); the last one removes what the process has left, as if it had ended.
+ * Calls of other threads that wait until they are connected end with SCI_ERR_CANCELLED.
  *
  * A terminated library can be initialized again; handles of before stay invalid.
  */

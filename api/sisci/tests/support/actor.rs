@@ -149,6 +149,13 @@ fn make(names: &Names, line: &str) -> String {
             names.set(words[2], at(1));
             0
         }
+        // Again and again, as long as something ends the wait.
+        "insist" => loop {
+            let said = make(names, &words[1..].join(" "));
+            if said != "CANCELLED" {
+                return said;
+            }
+        },
         "address" => {
             names.set(words[2], sci::SCIGetMapPointer(at(1)));
             0

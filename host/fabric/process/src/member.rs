@@ -142,6 +142,12 @@ impl FabricMember {
         self.shared.next_event()
     }
 
+    /// Ends the calls of other threads that wait until they are connected to a segment or an interrupt: they are refused with
+    /// [`Refusal::Cancelled`]. Calls that begin later wait as before, and asynchronous attempts go on.
+    pub fn cancel_attempts(&self) {
+        self.shared.cancel_attempts();
+    }
+
     /// Maps a part of a segment of this member, which is not removed as long as it is mapped.
     ///
     /// # Errors

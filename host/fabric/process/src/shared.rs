@@ -197,6 +197,13 @@ impl Shared {
         self.enter(|state, _| state.admit(node, claims, pair));
     }
 
+    /// Ends the calls of other threads that wait until they are connected.
+    pub(crate) fn cancel_attempts(&self) {
+        if self.check_process().is_ok() {
+            self.enter(|state, _| state.member.cancel_attempts());
+        }
+    }
+
     /// Leaves the fabric: others lose their connections to this member.
     pub(crate) fn leave(&self) {
         if self.check_process().is_err() {

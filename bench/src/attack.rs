@@ -5,7 +5,6 @@
 //! itself. Not here: what it does to whom (`watch_latency`, `frames_under_attack`).
 
 use std::io::{BufRead, Write, stdin, stdout};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -22,6 +21,7 @@ use beeline_spec::Interface;
 use beeline_spec::formats::port_host_memory;
 use clap::{Args, ValueEnum};
 
+use crate::domain_args::DomainArgs;
 use crate::{BenchError, Settings, peer_death};
 
 /// The hidden subcommand that runs [`be_attacker`].
@@ -171,12 +171,8 @@ fn connections(domain: &Domain, goes_on: impl Fn() -> bool) -> Result<u64, Failu
 pub struct AttackArgs {
     #[arg(long, value_enum)]
     attack: Attack,
-    /// Folder of the domain.
-    #[arg(long)]
-    root: PathBuf,
-    /// Name of the domain.
-    #[arg(long)]
-    domain: String,
+    #[command(flatten)]
+    domain: DomainArgs,
 }
 
 /// An attack that is under way.
@@ -190,7 +186,7 @@ struct UnderWay {
 /// # Errors
 /// It cannot reach its victim, or talk.
 pub fn be_attacker(args: &AttackArgs) -> Result<(), BenchError> {
-    let config = DomainConfig { root: Some(args.root.clone()), name: args.domain.clone() };
+    let config = args.domain.config();
     let attack = args.attack;
     let failed = |what: String| BenchError::Rival { rival: format!("attack {}", attack.name()), what };
     let mut under_way: Option<UnderWay> = None;
@@ -233,8 +229,8 @@ impl Attacker {
     ) -> Result<Self, BenchError> {
         let mut command = settings.program.command(ROLE);
         let value = attack.to_possible_value().expect("no attack is skipped");
-        command.args(["--attack", value.get_name(), "--domain", &domain.name]);
-        command.arg("--root").arg(domain.root_folder());
+        command.args(["--attack", value.get_name()]);
+        DomainArgs::add_to(&mut command, domain);
         Ok(Attacker { attack, role: Role::start(&mut command)?, done: 0 })
     }
 

@@ -7,11 +7,10 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use beeline_domain::{
-    ArenaListener, ArenaOptions, Domain, DomainConfig, ReceiverParts, SenderArena, SenderParts, StoreOptions,
+    ArenaListener, ArenaOptions, Domain, ReceiverParts, SenderArena, SenderParts, StoreOptions,
     WindowListener, WindowOptions, connect_window, join_windows, offer_window, offer_windows,
 };
 use beeline_mmio::{StoreKernel, cpu};
@@ -20,6 +19,7 @@ use beeline_window::{FencePolicy, Receiver, Sent, WindowConfig, Writer};
 use clap::{Args, ValueEnum};
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::domain_args::DomainArgs;
 use crate::figure::Row;
 use crate::{BenchError, Check, Figure, LINE_PAYLOAD_BYTES, Latencies, Report, Settings};
 
@@ -76,12 +76,8 @@ impl Kind {
 /// Arguments that an acceptor is started with.
 #[derive(Args, Clone, Debug)]
 pub struct AcceptorArgs {
-    /// Folder of the domain.
-    #[arg(long)]
-    root: PathBuf,
-    /// Name of the domain.
-    #[arg(long)]
-    domain: String,
+    #[command(flatten)]
+    domain: DomainArgs,
     /// Core to run on.
     #[arg(long)]
     core: usize,
@@ -119,8 +115,7 @@ enum Place {
 pub fn be_acceptor(args: &AcceptorArgs) -> Result<(), BenchError> {
     // With every thread that it starts. Where there is one core only, both processes share it.
     let _ = cpu::pin_current_thread(args.core);
-    let config = DomainConfig { root: Some(args.root.clone()), name: args.domain.clone() };
-    let domain = Domain::open(&config).map_err(|e| broken(&e))?;
+    let domain = Domain::open(&args.domain.config()).map_err(|e| broken(&e))?;
     let (place, address) = match args.kind {
         Kind::Window => {
             let options = WindowOptions { lines: LINES, ..WindowOptions::default() };
@@ -131,7 +126,7 @@ pub fn be_acceptor(args: &AcceptorArgs) -> Result<(), BenchError> {
             (Place::Arena(offer_windows(&domain, NAME, options).map_err(|e| broken(&e))?), String::new())
         }
         Kind::Unix => {
-            let path = args.root.join(format!("{}.{NAME}", args.domain));
+            let path = args.domain.file(NAME);
             let listener = UnixListener::bind(&path)?;
             (Place::Unix(listener), path.display().to_string())
         }
@@ -211,7 +206,7 @@ struct Path {
 impl Path {
     fn start(kind: Kind, settings: &Settings, private: &PrivateDomain) -> Result<Self, BenchError> {
         let mut command = settings.program.command(ROLE);
-        command.arg("--root").arg(private.config().root_folder()).args(["--domain", private.name()]);
+        DomainArgs::add_to(&mut command, private.config());
         command.args(["--core", &settings.cores.second.to_string(), "--kind", kind.option()]);
         let mut acceptor = Role::start(&mut command)?;
         let said = acceptor.line_within(TIMEOUT)?.unwrap_or_default();

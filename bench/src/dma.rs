@@ -7,15 +7,12 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use beeline_fabric::{
-    AdapterNumber, Call, DmaEntry, DmaState, LocalSegment, NodeId, Part, RemoteSegment, SegmentId, Value,
-};
-use beeline_fabric_process::{
-    DmaDirection, DmaLocal, DmaQueue, DmaTransfer, FabricConfig, FabricMember, Map,
-};
+use beeline_fabric::{DmaEntry, DmaState, LocalSegment, Part, RemoteSegment};
+use beeline_fabric_process::{DmaDirection, DmaLocal, DmaQueue, DmaTransfer, FabricMember, Map};
 use beeline_floor::on_core;
-use beeline_session::{PrivateDomain, with_causes};
+use beeline_session::PrivateDomain;
 
+use crate::fabric::{OWNER, USER, broken, connect, make_segment, member};
 use crate::figure::Row;
 use crate::{BenchError, Bound, Check, Figure, Latencies, Report, Settings};
 
@@ -32,10 +29,6 @@ const PATHS: [&str; 4] = ["DMA, waited for", "DMA, started before", "stores", "m
 /// Batches a round; the middle one is the round's.
 const BATCHES: usize = 9;
 const BATCH_BYTES: usize = 4 << 20;
-
-fn broken(error: &dyn std::error::Error) -> BenchError {
-    BenchError::Fabric(with_causes(error))
-}
 
 /// Two members with a segment each, and what copies between them.
 struct Bench {
@@ -55,10 +48,10 @@ impl Bench {
     fn new() -> Result<Self, BenchError> {
         let bytes = SIZES[SIZES.len() - 1];
         let domain = PrivateDomain::new().map_err(|error| broken(&error))?;
-        let owner = member(&domain, 4)?;
-        let user = member(&domain, 8)?;
-        segment(&owner, bytes)?;
-        let local = segment(&user, bytes)?;
+        let owner = member(domain.config().clone(), OWNER)?;
+        let user = member(domain.config().clone(), USER)?;
+        make_segment(&owner, bytes)?;
+        let local = make_segment(&user, bytes)?;
         let remote = connect(&user)?;
         let part = Part { offset: 0, bytes: bytes as u64 };
         let map = user.map_remote(remote, part).map_err(|error| broken(&error))?;
@@ -105,42 +98,6 @@ fn ended(state: DmaState) -> Result<(), BenchError> {
     match state {
         DmaState::Done => Ok(()),
         other => Err(BenchError::Fabric(format!("a job of DMA ended as {other:?}"))),
-    }
-}
-
-fn adapter() -> Result<AdapterNumber, BenchError> {
-    AdapterNumber::new(0).map_err(|error| broken(&error))
-}
-
-fn member(domain: &PrivateDomain, node: u16) -> Result<FabricMember, BenchError> {
-    let (nodes, adapters) = ([4, 8].map(NodeId).to_vec(), vec![adapter()?]);
-    let config = FabricConfig { domain: domain.config().clone(), node: NodeId(node), adapters, nodes };
-    FabricMember::open(config).map_err(|error| broken(&error))
-}
-
-fn call(member: &FabricMember, call: Call) -> Result<Value, BenchError> {
-    member.call(call).map_err(|error| broken(&error))
-}
-
-/// Segment 7 of the member's node, available.
-fn segment(member: &FabricMember, bytes: usize) -> Result<LocalSegment, BenchError> {
-    let (id, is_auto, is_private, is_empty, has_callback) = (SegmentId(7), false, false, false, false);
-    let create = Call::CreateSegment { id, is_auto, bytes: bytes as u64, is_private, is_empty, has_callback };
-    let Value::Local(local, _) = call(member, create)? else {
-        return Err(BenchError::Fabric("no segment was made".to_owned()));
-    };
-    call(member, Call::Prepare(local, adapter()?))?;
-    call(member, Call::SetAvailable(local, adapter()?))?;
-    Ok(local)
-}
-
-fn connect(member: &FabricMember) -> Result<RemoteSegment, BenchError> {
-    let (node, id, adapter, timeout_nanos) = (NodeId(4), SegmentId(7), adapter()?, Some(0));
-    let (is_asynchronous, has_callback) = (false, false);
-    let connect = Call::Connect { node, id, adapter, timeout_nanos, is_asynchronous, has_callback };
-    match call(member, connect)? {
-        Value::Remote(remote, _) => Ok(remote),
-        other => Err(BenchError::Fabric(format!("{other:?} is no connection"))),
     }
 }
 

@@ -6,7 +6,6 @@
 
 use std::io::Write;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
@@ -14,6 +13,7 @@ use beeline_domain::{Answer, Departure, Domain, DomainConfig, Peer, Refusal, Rep
 use clap::Args;
 use rustix::event::{PollFd, PollFlags, poll};
 
+use crate::domain_args::DomainArgs;
 use crate::figure::Row;
 use crate::{BenchError, Check, Figure, Report, Settings};
 use beeline_mmio::StoreKernel;
@@ -38,12 +38,8 @@ pub(crate) const LIMIT_MS: f64 = 50.0;
 /// Arguments that a victim is started with.
 #[derive(Args, Clone, Debug)]
 pub struct VictimArgs {
-    /// Folder of the domain.
-    #[arg(long)]
-    root: PathBuf,
-    /// Name of the domain.
-    #[arg(long)]
-    domain: String,
+    #[command(flatten)]
+    domain: DomainArgs,
     /// Fork a child that lives on.
     #[arg(long)]
     forks: bool,
@@ -58,7 +54,7 @@ pub struct VictimArgs {
 /// It cannot connect, fork or talk.
 pub fn be_victim(args: &VictimArgs) -> Result<(), BenchError> {
     let meet = |error: &dyn std::error::Error| BenchError::Meet(with_causes(error));
-    let config = DomainConfig { root: Some(args.root.clone()), name: args.domain.clone() };
+    let config = args.domain.config();
     if let Some(nic) = &args.nic {
         let _port = Session::open(&SessionOptions::new(config, nic.clone(), StoreKernel::Cached))?;
         return wait_for_the_end();
@@ -147,7 +143,8 @@ pub(crate) fn start_victim(
     options: &[&str],
 ) -> Result<Role, BenchError> {
     let mut command = settings.program.command(ROLE);
-    command.arg("--root").arg(domain.root_folder()).args(["--domain", &domain.name]).args(options);
+    DomainArgs::add_to(&mut command, domain);
+    command.args(options);
     let mut victim = Role::start(&mut command)?;
     let said = victim.line().unwrap_or_default();
     if said != CONNECTED {

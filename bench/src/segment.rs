@@ -6,19 +6,17 @@
 
 use std::hint::black_box;
 use std::io::{BufRead, Write};
-use std::path::PathBuf;
 use std::time::Instant;
 
-use beeline_domain::DomainConfig;
-use beeline_fabric::{
-    AdapterNumber, Call, LocalSegment, NodeId, Part, RemoteSegment, SegmentId, SequenceStart, Value,
-};
-use beeline_fabric_process::{FabricConfig, FabricMember, Sequence};
+use beeline_fabric::{Call, Part, SequenceStart};
+use beeline_fabric_process::{FabricMember, Sequence};
 use beeline_mmio::fence::order_all;
 use beeline_mmio::{MappedSegment, MemoryOptions, Pages, SegmentOptions, SharedMemory, cpu};
-use beeline_session::{NicError, PrivateDomain, Role, TIMEOUT, with_causes};
+use beeline_session::{NicError, PrivateDomain, Role, TIMEOUT};
 use clap::Args;
 
+use crate::domain_args::DomainArgs;
+use crate::fabric::{OWNER, USER, broken, call, connect, make_segment, member};
 use crate::figure::Row;
 use crate::{BenchError, Bound, Check, Figure, Latencies, Report, Settings};
 
@@ -41,37 +39,15 @@ const PATHS: [&str; 4] =
 /// Arguments that a provider is started with.
 #[derive(Args, Clone, Debug)]
 pub struct ProviderArgs {
-    /// Folder of the domain.
-    #[arg(long)]
-    root: PathBuf,
-    /// Name of the domain.
-    #[arg(long)]
-    domain: String,
+    #[command(flatten)]
+    domain: DomainArgs,
     /// Core to run on.
     #[arg(long)]
     core: usize,
 }
 
-fn broken(error: &dyn std::error::Error) -> BenchError {
-    BenchError::Fabric(with_causes(error))
-}
-
 fn unheard(what: &str) -> BenchError {
     BenchError::Fabric(what.to_owned())
-}
-
-fn adapter() -> Result<AdapterNumber, BenchError> {
-    AdapterNumber::new(0).map_err(|error| broken(&error))
-}
-
-fn member(domain: DomainConfig, node: u16) -> Result<FabricMember, BenchError> {
-    let (nodes, adapters) = ([4, 8].map(NodeId).to_vec(), vec![adapter()?]);
-    FabricMember::open(FabricConfig { domain, node: NodeId(node), adapters, nodes })
-        .map_err(|error| broken(&error))
-}
-
-fn call(member: &FabricMember, call: Call) -> Result<Value, BenchError> {
-    member.call(call).map_err(|error| broken(&error))
 }
 
 /// Makes segments and removes them, and says how many nanoseconds each took; ends with its standard input.
@@ -81,7 +57,7 @@ fn call(member: &FabricMember, call: Call) -> Result<Value, BenchError> {
 pub fn be_provider(args: &ProviderArgs) -> Result<(), BenchError> {
     // With every thread that it starts. Where there is one core only, both processes share it.
     let _ = cpu::pin_current_thread(args.core);
-    let member = member(DomainConfig { root: Some(args.root.clone()), name: args.domain.clone() }, 4)?;
+    let member = member(args.domain.config(), OWNER)?;
     let mut output = std::io::stdout();
     let mut made = None;
     writeln!(output, "ready")?;
@@ -90,7 +66,7 @@ pub fn be_provider(args: &ProviderArgs) -> Result<(), BenchError> {
         line?;
         let started = Instant::now();
         made = match made.take() {
-            None => Some(make(&member)?),
+            None => Some(make_segment(&member, BYTES)?),
             Some(local) => {
                 call(&member, Call::RemoveSegment { local, is_forced: false })?;
                 None
@@ -100,26 +76,6 @@ pub fn be_provider(args: &ProviderArgs) -> Result<(), BenchError> {
         output.flush()?;
     }
     Ok(())
-}
-
-/// Segment 7 of the member's node, available.
-fn make(member: &FabricMember) -> Result<LocalSegment, BenchError> {
-    let (id, is_auto, is_private, is_empty, has_callback) = (SegmentId(7), false, false, false, false);
-    let create = Call::CreateSegment { id, is_auto, bytes: BYTES as u64, is_private, is_empty, has_callback };
-    let Value::Local(local, _) = call(member, create)? else { return Err(unheard("no segment was made")) };
-    call(member, Call::Prepare(local, adapter()?))?;
-    call(member, Call::SetAvailable(local, adapter()?))?;
-    Ok(local)
-}
-
-fn connect(member: &FabricMember) -> Result<RemoteSegment, BenchError> {
-    let (node, id, adapter, timeout_nanos) = (NodeId(4), SegmentId(7), adapter()?, Some(0));
-    let (is_asynchronous, has_callback) = (false, false);
-    let connect = Call::Connect { node, id, adapter, timeout_nanos, is_asynchronous, has_callback };
-    match call(member, connect)? {
-        Value::Remote(remote, _) => Ok(remote),
-        other => Err(BenchError::Fabric(format!("{other:?} is no connection"))),
-    }
 }
 
 /// This process, the other one, and the memory of the floor.
@@ -135,13 +91,13 @@ struct Bench {
 impl Bench {
     fn start(settings: &Settings, private: &PrivateDomain) -> Result<Self, BenchError> {
         let mut command = settings.program.command(ROLE);
-        command.arg("--root").arg(private.config().root_folder()).args(["--domain", private.name()]);
+        DomainArgs::add_to(&mut command, private.config());
         command.args(["--core", &settings.cores.second.to_string()]);
         let mut provider = Role::start(&mut command)?;
         if provider.line_within(TIMEOUT)?.as_deref() != Some("ready") {
             return Err(unheard("it is not ready"));
         }
-        let member = member(private.config().clone(), 8)?;
+        let member = member(private.config().clone(), USER)?;
         let memory = SharedMemory::create("beeline-bench", 1 << 40, MemoryOptions::default())
             .map_err(|error| broken(&error))?;
         Ok(Bench { provider, member, memory, fresh_bytes: 0, sequence: None })

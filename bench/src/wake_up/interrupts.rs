@@ -5,17 +5,15 @@ use std::time::Duration;
 use beeline_bench_echo::Failure;
 use beeline_contract_memory::WaitPolicy;
 use beeline_domain::DomainConfig;
-use beeline_fabric::{AdapterNumber, InterruptNumber, NodeId, Refusal};
+use beeline_fabric::{InterruptNumber, NodeId, Refusal};
 use beeline_fabric_process::{
-    DataInterrupt, DataTrigger, FabricConfig, FabricMember, Interrupt, InterruptOptions, NotTaken, Trigger,
+    DataInterrupt, DataTrigger, FabricMember, Interrupt, InterruptOptions, NotTaken, Trigger,
 };
 
 use super::end::{End, TIMEOUT};
 use super::role::Waiting;
+use crate::fabric::{self, OWNER, USER};
 
-/// The node of the side that answers, and that of the side that asks.
-const ANSWERS: NodeId = NodeId(4);
-const ASKS: NodeId = NodeId(8);
 /// The number of each side's interrupt.
 const NUMBER: InterruptNumber = InterruptNumber(5);
 
@@ -40,9 +38,8 @@ impl Meet {
         has_data: bool,
         waiting: Waiting,
     ) -> Result<Self, Failure> {
-        let (node, other) = if is_asking { (ASKS, ANSWERS) } else { (ANSWERS, ASKS) };
-        let (adapters, nodes) = (vec![AdapterNumber::new(0)?], vec![ANSWERS, ASKS]);
-        let member = FabricMember::open(FabricConfig { domain, node, adapters, nodes })?;
+        let (node, other) = if is_asking { (USER, OWNER) } else { (OWNER, USER) };
+        let member = fabric::member(domain, node)?;
         let wait = match waiting {
             Waiting::Polled => WaitPolicy::SPIN,
             Waiting::Asleep | Waiting::Callback => WaitPolicy::new().spins(0).yields(0).sleep(Some(TIMEOUT)),
@@ -59,7 +56,7 @@ impl Meet {
     /// This side's end, once the other side is there too.
     pub(super) fn end(self) -> Result<Box<dyn End>, Failure> {
         let Meet { own, member, other } = self;
-        let (adapter, timeout) = (AdapterNumber::new(0)?, Some(TIMEOUT));
+        let (adapter, timeout) = (fabric::adapter()?, Some(TIMEOUT));
         Ok(match own {
             Own::Plain(own) => {
                 let trigger = member.connect_interrupt(other, NUMBER, adapter, timeout)?;

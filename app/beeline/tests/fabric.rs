@@ -363,6 +363,19 @@ fn files_that_are_no_registry_are_said_so_and_other_nodes_are_shown() {
 }
 
 #[test]
+fn domain_of_another_user_is_refused_with_the_user_to_run_as() {
+    let fabric = Fabric::new();
+    // Only root can give the folder away; anybody else has folders of root.
+    let (root, uid) = match std::os::unix::fs::chown(fabric.path(), Some(54321), None) {
+        Ok(()) => (fabric.path(), 54321),
+        Err(_) => (Path::new("/etc"), 0),
+    };
+    let refused = fabric.fail(&["ls", "--root", root.to_str().unwrap()]);
+    let remedy = format!("try: run this as uid {uid}: a fabric is one user's");
+    assert!(refused.contains(&format!("belongs to uid {uid}")) && refused.contains(&remedy), "{refused}");
+}
+
+#[test]
 fn pcie_functions_that_could_carry_a_fabric_are_found_in_sysfs() {
     let fabric = Fabric::new();
     let function = fabric.path().join("sys/bus/pci/devices/0000:3b:00.0");

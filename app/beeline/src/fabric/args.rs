@@ -105,8 +105,8 @@ Examples:
   beeline fabric rm 4 17                  segment 17, if nobody uses it
   beeline fabric rm 4 17 --force          segment 17, from its users too
 
-A member that lives removes its segment itself, and its program has a handle of nothing then. A segment that its own program has mapped
-is not removed.")]
+A member that lives removes its segment itself; calls of its program that name the segment fail then.
+A segment that its own program has mapped is not removed.")]
 pub struct RmArgs {
     #[command(flatten)]
     pub survey: SurveyArgs,
@@ -116,7 +116,7 @@ pub struct RmArgs {
     /// A segment of it
     #[arg(value_name = "ID", value_parser = segment())]
     pub id: Option<u32>,
-    /// Although others are connected to it: they lose their connections
+    /// Remove it although others are connected to it: they lose their connections
     #[arg(long, requires = "id")]
     pub force: bool,
 }
@@ -147,7 +147,7 @@ impl LinkArgs {
     /// The adapter that was given.
     ///
     /// # Panics
-    /// Not: the command line takes no other numbers.
+    /// If it is no number of an adapter, which the command line does not take.
     pub fn adapter(&self) -> AdapterNumber {
         AdapterNumber::new(self.adapter).expect("the command line takes no other numbers")
     }

@@ -17,7 +17,7 @@ pub fn changes(before: &View, now: &View) -> Vec<String> {
     gone.chain(other).collect()
 }
 
-/// Everything that a change is of, each with how it stands.
+/// Each member and segment by name, and what is to be said of it: a change is one that differs.
 fn facts(view: &View) -> BTreeMap<String, String> {
     let mut facts = BTreeMap::new();
     for node in &view.nodes {

@@ -18,7 +18,9 @@ pub fn run(args: &LinkArgs) -> Result<(), Failure> {
     let alive: Vec<_> = residents.iter().filter(|resident| resident.life != Life::Dead).collect();
     if alive.is_empty() {
         let what = format!("no member of node {} lives", node.0);
-        return Err(Failure::new(what).remedy("start one: links are those of members"));
+        return Err(
+            Failure::new(what).remedy("start a program that joins it: each member has links of its own")
+        );
     }
     let (is_up, word) = match args.to {
         LinkState::Up => (true, "up"),

@@ -1,6 +1,6 @@
 //! `beeline fabric`: what there is of a fabric on this machine, and what is to be done with it by hand.
 //!
-//! Everything is asked of `host/fabric/process` (`Survey`); here are words, tables and what changed.
+//! `host/fabric/process` (`Survey`) looks at nodes and asks members; here its answers become words, tables and changes.
 
 pub mod args;
 mod changes;

@@ -15,7 +15,7 @@ use serde::Serialize;
 const FUNCTIONS: &str = "bus/pci/devices";
 /// Where the kernel lists the non-transparent bridges that it drives.
 const BRIDGES: &str = "bus/ntb/devices";
-/// A file of sysfs has no more than a page that is of interest here.
+/// The most that is read of a file of sysfs: the kernel's text files are of one page.
 const MAX_BYTES: u64 = 4096;
 /// BARs of a function.
 const BARS: usize = 6;

@@ -1,6 +1,6 @@
 //! A fabric as it stands at one moment, for people and for programs.
 
-use beeline_domain::{Life, Resident};
+use beeline_domain::{DomainError, FolderError, Life, Resident};
 use beeline_fabric::{LinkReport, NodeId, SegmentReport, SegmentStage};
 use beeline_fabric_process::{Report, Survey, SurveyError};
 use serde::Serialize;
@@ -36,7 +36,7 @@ pub struct Member {
     pub pid: Option<u32>,
     /// Names that it has, or has left.
     pub names: usize,
-    /// Why it says nothing of itself.
+    /// Why it did not answer what it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     pub adapters: Vec<Adapter>,
@@ -52,7 +52,7 @@ pub struct Member {
 #[serde(rename_all = "lowercase")]
 pub enum State {
     Alive,
-    /// It lives, and what it answers is nothing, or no answer.
+    /// It lives, and did not answer, or not as a member does.
     Silent,
     Dead,
 }
@@ -82,7 +82,7 @@ pub struct Segment {
     pub id: u32,
     pub bytes: u64,
     pub state: &'static str,
-    /// By which it may be connected to.
+    /// Adapters by which others may connect to it.
     pub adapters: Vec<u8>,
     pub connections: u32,
     /// Maps in its own process.
@@ -105,7 +105,7 @@ impl View {
         Ok(View { domain: survey.path().display().to_string(), nodes })
     }
 
-    /// Whether something of it is not known.
+    /// What of it is not known, and why.
     pub fn errors(&self) -> impl Iterator<Item = String> {
         self.nodes.iter().flat_map(|node| {
             let own = node.error.iter().map(move |error| format!("node {}: {error}", node.node));
@@ -125,16 +125,26 @@ impl View {
 pub fn open(args: &SurveyArgs) -> Result<Survey, Failure> {
     Survey::open(&args.domain.config()).map_err(|error| {
         let domain = &args.domain.name;
-        Failure::new(format!("cannot look at the fabric in domain {domain}")).because(error)
+        let failure = Failure::new(format!("cannot look at the fabric in domain {domain}"));
+        match &error {
+            // The domain's own remedy is for offers that let other users in.
+            SurveyError::Domain(DomainError::Folder(FolderError::Owner { found, .. })) => {
+                let found = *found;
+                let remedy =
+                    format!("run this as uid {found}: a fabric is one user's, and there is no --owner");
+                failure.because(error).remedy(remedy)
+            }
+            _ => failure.because(error),
+        }
     })
 }
 
-/// What it means that a fabric cannot be looked at.
+/// The failure of a command that cannot look at a fabric.
 pub fn cannot_look(error: SurveyError) -> Failure {
     Failure::new("cannot look at the fabric").because(error)
 }
 
-/// What it means that nobody of a node has ever joined.
+/// The failure of a command that is given a node of which nobody has ever joined.
 pub fn no_such_node(survey: &Survey, node: NodeId) -> Failure {
     let domain = survey.path().display();
     Failure::new(format!("no process of node {} has joined in {domain}", node.0))
@@ -180,7 +190,7 @@ impl Member {
         }
     }
 
-    /// It has answered.
+    /// The member with what it has answered.
     fn with(self, report: &Report) -> Self {
         Member {
             state: State::Alive,

@@ -195,7 +195,8 @@ static void run_client(sci_desc_t sd, unsigned int node, int is_by_dma)
     block[at] = expected(at);
   do {
     SCIConnectSegment(sd, &segment, node, id, adapter, NO_CALLBACK, NO_ARG, 1000, NO_FLAGS, &error);
-  } while (error != SCI_ERR_OK);
+  } while (error == SCI_ERR_TIMEOUT);
+  check("SCIConnectSegment", error);
   if (SCIGetRemoteSegmentSize(segment) != HEADER + size) {
     fprintf(stderr, "the server has a block of another size\n");
     exit(1);

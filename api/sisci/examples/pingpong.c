@@ -84,7 +84,8 @@ static volatile uint64_t *reach(sci_desc_t sd, unsigned int node, unsigned int i
 
   do {
     SCIConnectSegment(sd, segment, node, id, adapter, NO_CALLBACK, NO_ARG, 1000, NO_FLAGS, &error);
-  } while (error != SCI_ERR_OK);
+  } while (error == SCI_ERR_TIMEOUT);
+  check("SCIConnectSegment", error);
   if (SCIGetRemoteSegmentSize(*segment) < SEGMENT_SIZE) {
     fprintf(stderr, "the other program's segment is too small\n");
     exit(1);

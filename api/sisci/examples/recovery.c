@@ -2,12 +2,12 @@
 /*
  * A producer and a consumer of numbered items, each of which may be killed at any time and started again: no item is lost.
  *
- *     BEELINE_NODE=4 ./recovery -consumer -rn 8
+ *     BEELINE_NODE=4 ./recovery -consumer -rn 8 -items 1000000
  *     BEELINE_NODE=8 ./recovery -producer -rn 4 -items 1000000
  *
  *     -rn NODE     the node of the other program
  *     -a ADAPTER   the adapter to go through (0)
- *     -items N     the producer ends when N items were consumed (100000)
+ *     -items N     both end when N items were consumed (100000); the same for both
  *     -slow N      the consumer sleeps a millisecond after every N items (0: never)
  *
  * The consumer has a ring that the producer stores items into, the producer has a word that the consumer stores its progress into:
@@ -129,6 +129,8 @@ static struct peer reach(sci_desc_t sd, unsigned int node, unsigned int id, size
 
   for (;;) {
     SCIConnectSegment(sd, &peer.segment, node, id, adapter, NO_CALLBACK, NO_ARG, 100, NO_FLAGS, &error);
+    if (error == SCI_ERR_NO_SUCH_NODEID)
+      check("SCIConnectSegment", error);
     if (error != SCI_ERR_OK) {
       rest();
       continue;

@@ -108,10 +108,11 @@ static sci_callback_action_t answer(void *arg, sci_local_data_interrupt_t interr
 
 static void serve(sci_desc_t sd, unsigned int number, unsigned int calls)
 {
-  struct server server = { 0 };
+  struct server server;
   sci_local_data_interrupt_t interrupt;
   sci_error_t error;
 
+  memset(&server, 0, sizeof(server));
   server.sd = sd;
   SCICreateDataInterrupt(sd, &interrupt, adapter, &number, answer, &server,
                          SCI_FLAG_USE_CALLBACK | SCI_FLAG_FIXED_INTNO, &error);
@@ -142,7 +143,8 @@ static void ask(sci_desc_t sd, unsigned int node, unsigned int number, unsigned 
   check("SCICreateDataInterrupt", error);
   do {
     SCIConnectDataInterrupt(sd, &server, node, adapter, number, 1000, NO_FLAGS, &error);
-  } while (error != SCI_ERR_OK);
+  } while (error == SCI_ERR_TIMEOUT);
+  check("SCIConnectDataInterrupt", error);
   question.node = own_node;
   question.interrupt = own;
   for (call = 1; call <= calls; call++) {

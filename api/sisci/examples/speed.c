@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "sisci_api.h"
+#include "sisci_demolib.h"
 #include "sisci_error.h"
 
 #define SEGMENT_ID 77u
@@ -28,10 +29,8 @@ static void *(*volatile plain_copy)(void *to, const void *from, size_t bytes) = 
 
 static void check(const char *what, sci_error_t error)
 {
-  if (error != SCI_ERR_OK) {
-    fprintf(stderr, "%s: %s\n", what, SCIGetErrorString(error));
+  if (sisci_demo_failed(what, error))
     exit(1);
-  }
 }
 
 static double now_ns(void)
@@ -91,9 +90,9 @@ static void measure(sci_map_t map, void *mapped, const void *own, size_t bytes, 
 
 int main(int argc, char **argv)
 {
-  double batch_ns = argc == 3 && strcmp(argv[1], "-n") == 0 ? atof(argv[2]) : 2e6;
+  double batch_ns = sisci_demo_option(argc, argv, "-n", 2000000);
   unsigned int node = 0;
-  unsigned char *own = malloc(LARGEST);
+  unsigned char *own = (unsigned char *)malloc(LARGEST);
   void *mapped;
   size_t bytes;
   sci_desc_t sd;

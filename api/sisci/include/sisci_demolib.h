@@ -17,7 +17,8 @@
 #include "sisci_api.h"
 
 /**
- * Says on standard error what a function answered, unless it is SCI_ERR_OK.
+ * Says on standard error what a function answered, and in a second line why, unless it is SCI_ERR_OK. It must be called in the thread
+ * that called the function.
  *
  * @param what  name of the function
  * @param error its code
@@ -27,7 +28,7 @@ static inline int sisci_demo_failed(const char *what, sci_error_t error)
 {
   if (error == SCI_ERR_OK)
     return 0;
-  fprintf(stderr, "%s: %s (0x%x)\n", what, SCIGetErrorString(error), error);
+  fprintf(stderr, "%s: %s (0x%x)\n%s\n", what, SCIGetErrorString(error), error, beeline_sisci_last_error());
   return 1;
 }
 

@@ -10,8 +10,8 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use c::installed::installed;
-use c::succeed;
+use c::installed::{files, installed};
+use c::{CPP17, HERE, succeed};
 
 /// Where the programs are, built by their Makefile.
 fn built() -> &'static Path {
@@ -22,6 +22,16 @@ fn built() -> &'static Path {
         succeed(Command::new("make").arg("-C").arg(&folder).args([&prefix, "CFLAGS=-O1 -Werror -pedantic"]));
         folder
     })
+}
+
+#[test]
+fn each_example_is_a_program_of_cpp_too() {
+    let examples: Vec<String> =
+        files(&Path::new(HERE).join("examples")).into_iter().filter(|name| name.ends_with(".c")).collect();
+    assert!(examples.len() >= 6, "{examples:?}");
+    for name in examples {
+        installed().compile(&CPP17, &format!("examples/{name}"), &format!("{name}.cpp"));
+    }
 }
 
 /// How long a program may run before it is taken for hung; far more than any needs.
@@ -74,6 +84,13 @@ impl Running {
         said
     }
 
+    /// Waits until the program ends, which it must with a failure that it says.
+    fn fail(mut self) {
+        let mut said = String::new();
+        self.output.read_to_string(&mut said).unwrap();
+        assert_eq!(self.child.lock().unwrap().wait().unwrap().code(), Some(1), "{said}");
+    }
+
     fn kill(self) {
         let mut child = self.child.lock().unwrap();
         child.kill().unwrap();
@@ -97,6 +114,19 @@ fn number_goes_there_and_back() {
     let said = client.finish();
     assert!(said.starts_with("300 rounds, ") && said.ends_with("each\ndone\n"), "{said}");
     assert_eq!(server.finish(), "done\n");
+}
+
+#[test]
+fn node_that_there_cannot_be_is_not_waited_for() {
+    let place = tempfile::tempdir().unwrap();
+    for (program, arguments) in [
+        ("pingpong", "-client -rn 252"),
+        ("copy", "-client -rn 252"),
+        ("rpc", "-client -rn 252"),
+        ("recovery", "-producer -rn 252"),
+    ] {
+        start(place.path(), "8", program, arguments).fail();
+    }
 }
 
 #[test]

@@ -31,7 +31,7 @@ inside {
 /^#/ { next }
 
 # Of a function, a page.
-comment != "" && /^[a-z].*[(,]/ && $1 != "typedef" && $1 != "extern" { declaration = $0; collecting = 1 }
+comment != "" && /^[a-z].*[(,]/ && $1 != "typedef" { declaration = $0; collecting = 1 }
 collecting {
     if (declaration != $0) declaration = declaration "\n" $0
     if ($0 ~ /;$/) { collecting = 0; page(); comment = "" }

@@ -21,7 +21,7 @@ typedef unsigned int sci_error_t;
  * Returns a sentence that says why the last function of this library that failed in the calling thread did so, in more words than its
  * code; empty if none failed. It is there until the next one fails. Other implementations of SISCI have no such function.
  */
-extern const char *beeline_sisci_last_error(void);
+const char *beeline_sisci_last_error(void);
 
 #ifdef __cplusplus
 }

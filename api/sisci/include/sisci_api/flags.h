@@ -49,11 +49,11 @@
 #define SCI_FLAG_FIXED_MAP_ADDR 0x1u
 /** The map is for reading. A store through it ends the process. */
 #define SCI_FLAG_READONLY_MAP 0x2u
-/** Accesses are locked on the bus. */
+/** Accesses are locked on the bus. Not implemented. */
 #define SCI_FLAG_LOCK_OPERATION 0x4u
-/** A store triggers a conditional interrupt. */
+/** A store triggers a conditional interrupt. Not implemented. */
 #define SCI_FLAG_CONDITIONAL_INTERRUPT_MAP 0x8u
-/** A store triggers a data interrupt. */
+/** A store triggers a data interrupt. Not implemented. */
 #define SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP 0x10u
 /** The map is not cached, and stores are not combined. Not implemented. */
 #define SCI_FLAG_IO_MAP_IOSPACE 0x80u
@@ -63,11 +63,11 @@
 #define SCI_FLAG_SHARED_MAP 0x2000u
 /** The map is cached. */
 #define SCI_FLAG_WRITE_BACK_CACHE_MAP 0x8000000u
-/** Stores need no answer, on the interconnect that the interface was first made for. */
+/** Stores need no answer, on the interconnect that the interface was first made for. Not implemented. */
 #define SCI_FLAG_DMOVE_MAP 0x20u
-/** Loads read ahead and keep what they read, on that interconnect. */
+/** Loads read ahead and keep what they read, on that interconnect. Not implemented. */
 #define SCI_FLAG_READ_PREFETCH_AGGR_HOLD_MAP 0x100u
-/** Loads read ahead and keep nothing, on that interconnect. */
+/** Loads read ahead and keep nothing, on that interconnect. Not implemented. */
 #define SCI_FLAG_READ_PREFETCH_NO_HOLD_MAP 0x200u
 
 /* Copies, sequences and flushes. */
@@ -95,7 +95,7 @@
 #define SCI_FLAG_DMA_WAIT 0x4u
 /** From the remote segment into the local one. */
 #define SCI_FLAG_DMA_READ 0x10u
-/** The queue takes addresses on the bus. */
+/** The queue takes addresses on the bus. Not implemented. */
 #define SCI_FLAG_DMA_PHDMA 0x20u
 /** The engine reaches the memory of all nodes. */
 #define SCI_FLAG_DMA_GLOBAL 0x40u
@@ -118,7 +118,7 @@
 #define SCI_FLAG_FIXED_INTNO 0x2u
 /** Several have the same number; a trigger reaches all. Not implemented. */
 #define SCI_FLAG_SHARED_INT 0x4u
-/** The interrupt is triggered only while it is enabled. */
+/** The interrupt is triggered only while it is enabled. Not implemented. */
 #define SCI_FLAG_CONDITIONAL_INTERRUPT 0x8u
 /** Each trigger is one interrupt; without it, those that come before anybody looks are one. */
 #define SCI_FLAG_COUNTING_INT 0x20u

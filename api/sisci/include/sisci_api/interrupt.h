@@ -127,7 +127,12 @@ void SCIRemoveDataInterrupt(sci_local_data_interrupt_t interrupt, unsigned int f
 void SCIWaitForDataInterrupt(sci_local_data_interrupt_t interrupt, void *data, unsigned int *length,
                              unsigned int timeout, unsigned int flags, sci_error_t *error);
 
-/** Connects to a data interrupt of a node, as SCIConnectInterrupt() does. Flags: SCI_FLAG_BROADCAST. */
+/**
+ * Connects to a data interrupt of a node, as SCIConnectInterrupt() does.
+ *
+ * Flags: SCI_FLAG_BROADCAST is SCI_ERR_FLAG_NOT_IMPLEMENTED.
+ * Errors: as SCIConnectInterrupt().
+ */
 void SCIConnectDataInterrupt(sci_desc_t sd, sci_remote_data_interrupt_t *interrupt, unsigned int nodeId,
                              unsigned int localAdapterNo, unsigned int interruptNo, unsigned int timeout,
                              unsigned int flags, sci_error_t *error);

@@ -80,9 +80,10 @@ void SCISetSegmentUnavailable(sci_local_segment_t segment, unsigned int localAda
 /**
  * Removes a segment. Its number is free again when the function returns.
  *
+ * Waits for a callback of the segment that is running, unless it is called in a callback.
+ *
  * Flags: SCI_FLAG_FORCE_REMOVE: connections of others are lost.
  * Errors: SCI_ERR_BUSY while it is mapped here, a transfer uses it, or (without the flag) somebody is connected. Try again then.
- * Waits for a callback of the segment that is running, unless it is called in a callback.
  */
 void SCIRemoveSegment(sci_local_segment_t segment, unsigned int flags, sci_error_t *error);
 

@@ -48,13 +48,14 @@ sci_sequence_status_t SCIStartSequence(sci_sequence_t sequence, unsigned int fla
 /**
  * Says whether all stores since the sequence was started arrived.
  *
- * @return SCI_SEQ_OK; SCI_SEQ_RETRIABLE if a link was down meanwhile or when it was started (start anew, store again); SCI_SEQ_PENDING
- * while it is down;
- * SCI_SEQ_NOT_RETRIABLE if the peer has ended or the segment was removed or made unavailable by force
+ * @return SCI_SEQ_OK; SCI_SEQ_RETRIABLE if a link was down meanwhile or when it was started (start anew, store again);
+ * SCI_SEQ_PENDING while it is down; SCI_SEQ_NOT_RETRIABLE if the peer has ended or the segment was removed or made unavailable by
+ * force
  *
- * A sequence that was never started is SCI_ERR_ILLEGAL_OPERATION. The death of a peer is known as soon as the kernel has told this process, some milliseconds later.
+ * The death of a peer is known as soon as the kernel has told this process, some milliseconds later.
  *
  * Flags: SCI_FLAG_NO_FLUSH, SCI_FLAG_NO_STORE_BARRIER.
+ * Errors: SCI_ERR_ILLEGAL_OPERATION (the sequence was never started).
  * Ordering: without flags, flushes what this CPU holds back and waits until the stores have arrived, then looks.
  */
 sci_sequence_status_t SCICheckSequence(sci_sequence_t sequence, unsigned int flags, sci_error_t *error);

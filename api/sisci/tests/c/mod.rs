@@ -12,6 +12,8 @@ use std::process::Command;
 pub const HERE: &str = env!("CARGO_MANIFEST_DIR");
 pub const STRICT: [&str; 5] = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-O1"];
 pub const C11: [&str; 2] = ["cc", "-std=c11"];
+/// The function of the library that is this project's and not the interface's.
+pub const LAST_ERROR: &str = "beeline_sisci_last_error";
 pub const CPP17: [&str; 4] = ["c++", "-std=c++17", "-x", "c++"];
 
 pub fn succeed(command: &mut Command) -> String {

@@ -20,7 +20,7 @@ use beeline_fabric_process::Survey;
 use toml::{Table, Value};
 
 use c::installed::installed;
-use c::player::{self, Player};
+use c::player::{self, Player, was_made};
 use c::{C11, HERE};
 
 /// How long a step that is repeated may take; far more than any needs.
@@ -158,13 +158,13 @@ fn take(players: &mut BTreeMap<String, Player>, step: &str) -> Result<(), String
     let start = Instant::now();
     loop {
         let found = player.answer(call);
-        if !found.starts_with('!')
-            && expected.strip_suffix('*').map_or(found == expected, |beginning| found.starts_with(beginning))
-        {
+        if !was_made(&found) {
+            return Err(found);
+        }
+        if expected.strip_suffix('*').map_or(found == expected, |beginning| found.starts_with(beginning)) {
             return Ok(());
         }
-        if !is_repeated || found.starts_with('!') || found.starts_with("ended") || start.elapsed() > PATIENCE
-        {
+        if !is_repeated || start.elapsed() > PATIENCE {
             return Err(found);
         }
         std::thread::sleep(PAUSE);

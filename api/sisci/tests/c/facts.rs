@@ -88,3 +88,12 @@ impl Function {
         if types.is_empty() { "void".to_owned() } else { types.join(", ") }
     }
 }
+
+/// Whether a type is that of a handle.
+pub fn is_handle(kind: &str) -> bool {
+    let others = ["sci_error_t", "sci_ioaddr_t", "sci_address_t", "sci_dma_type_t"];
+    kind.starts_with("sci_")
+        && kind.ends_with("_t")
+        && !kind.starts_with("sci_cb_")
+        && !others.contains(&kind)
+}

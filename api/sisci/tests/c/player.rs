@@ -134,6 +134,11 @@ fn shown(returns: &str, facts: &Facts) -> String {
     text + "  default: add_number(call, (unsigned long long)given);\n  }\n"
 }
 
+/// Whether a player has made a call and lives: it answers `!` to words that it does not understand.
+pub fn was_made(answer: &str) -> bool {
+    !answer.starts_with("ended") && !answer.starts_with('!')
+}
+
 /// A player that runs.
 pub struct Player {
     child: Child,

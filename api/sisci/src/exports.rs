@@ -15,7 +15,8 @@ use crate::node::NodeIds;
 use crate::remote::{Remote, RemoteCallback};
 use crate::sequence::Sequence;
 use crate::{
-    copy, data_interrupt, dma, errors, interrupt, lifecycle, local, map, node, query, remote, sequence,
+    copy, data_interrupt, dma, errors, interrupt, lifecycle, local, map, node, plain_interrupt, query,
+    remote, sequence,
 };
 
 /// Exports a function under its name and the two that macros of other headers make of it.
@@ -278,18 +279,18 @@ exports! {
 
     SCICreateInterrupt(
         sd: Handle<Descriptor>,
-        interrupt: Out<'_, Handle<interrupt::Local>>,
+        interrupt: Out<'_, Handle<plain_interrupt::Local>>,
         adapter: u32,
         number: NumberVariable,
-        callback: Option<interrupt::InterruptCallback>,
+        callback: Option<plain_interrupt::InterruptCallback>,
         argument: *mut c_void,
         flags: u32,
         error: Error<'_>,
     ) = interrupt::create;
-    SCIRemoveInterrupt(interrupt: Handle<interrupt::Local>, flags: u32, error: Error<'_>) = interrupt::remove_interrupt;
+    SCIRemoveInterrupt(interrupt: Handle<plain_interrupt::Local>, flags: u32, error: Error<'_>) = interrupt::remove_interrupt;
     SCIConnectInterrupt(
         sd: Handle<Descriptor>,
-        interrupt: Out<'_, Handle<interrupt::Remote>>,
+        interrupt: Out<'_, Handle<plain_interrupt::Remote>>,
         node: u32,
         adapter: u32,
         number: u32,
@@ -297,9 +298,9 @@ exports! {
         flags: u32,
         error: Error<'_>,
     ) = interrupt::connect;
-    SCIDisconnectInterrupt(interrupt: Handle<interrupt::Remote>, flags: u32, error: Error<'_>) = interrupt::disconnect;
-    SCIWaitForInterrupt(interrupt: Handle<interrupt::Local>, timeout: u32, flags: u32, error: Error<'_>) = interrupt::wait;
-    SCITriggerInterrupt(interrupt: Handle<interrupt::Remote>, flags: u32, error: Error<'_>) = interrupt::trigger;
+    SCIDisconnectInterrupt(interrupt: Handle<plain_interrupt::Remote>, flags: u32, error: Error<'_>) = interrupt::disconnect;
+    SCIWaitForInterrupt(interrupt: Handle<plain_interrupt::Local>, timeout: u32, flags: u32, error: Error<'_>) = plain_interrupt::wait;
+    SCITriggerInterrupt(interrupt: Handle<plain_interrupt::Remote>, flags: u32, error: Error<'_>) = plain_interrupt::trigger;
 
     SCICreateDataInterrupt(
         sd: Handle<Descriptor>,
@@ -310,8 +311,8 @@ exports! {
         argument: *mut c_void,
         flags: u32,
         error: Error<'_>,
-    ) = data_interrupt::create;
-    SCIRemoveDataInterrupt(interrupt: Handle<data_interrupt::Local>, flags: u32, error: Error<'_>) = data_interrupt::remove_interrupt;
+    ) = interrupt::create;
+    SCIRemoveDataInterrupt(interrupt: Handle<data_interrupt::Local>, flags: u32, error: Error<'_>) = interrupt::remove_interrupt;
     SCIConnectDataInterrupt(
         sd: Handle<Descriptor>,
         interrupt: Out<'_, Handle<data_interrupt::Remote>>,
@@ -321,8 +322,8 @@ exports! {
         timeout: u32,
         flags: u32,
         error: Error<'_>,
-    ) = data_interrupt::connect;
-    SCIDisconnectDataInterrupt(interrupt: Handle<data_interrupt::Remote>, flags: u32, error: Error<'_>) = data_interrupt::disconnect;
+    ) = interrupt::connect;
+    SCIDisconnectDataInterrupt(interrupt: Handle<data_interrupt::Remote>, flags: u32, error: Error<'_>) = interrupt::disconnect;
     SCIWaitForDataInterrupt(
         interrupt: Handle<data_interrupt::Local>,
         data: Memory<'_>,

@@ -1,20 +1,15 @@
-//! Interrupts, and connections to those of other programs.
+//! What interrupts with and without bytes have in common: they are made, connected to, and removed.
 
 use core::ffi::c_void;
 use std::sync::Arc;
 use std::time::Duration;
 
-use beeline_fabric::{AdapterNumber, InterruptNumber, NodeId};
-use beeline_fabric_process::{Interrupt, InterruptOptions, Trigger};
+use beeline_fabric::{AdapterNumber, InterruptNumber, NodeId, Refusal};
 use beeline_ffi::{Failure, Handle, Kind, Out, Outcome};
 
-use crate::callback::{Argument, Caller, check_callback, check_waits};
-use crate::constants::{
-    SCI_FLAG_CONDITIONAL_INTERRUPT, SCI_FLAG_COUNTING_INT, SCI_FLAG_FIXED_INTNO, SCI_FLAG_SHARED_INT,
-    SCI_FLAG_USE_CALLBACK,
-};
+use crate::callback::{Argument, Caller, check_callback};
+use crate::constants::{SCI_FLAG_FIXED_INTNO, SCI_FLAG_USE_CALLBACK};
 use crate::edge::{Error, edge, refused};
-use crate::errors;
 use crate::flags::Flags;
 use crate::handles::{Object, Table};
 use crate::lifecycle::{DESCRIPTORS, Descriptor};
@@ -22,54 +17,81 @@ use crate::node::{node_id, timeout_nanos};
 use crate::session::{Belongs, Session};
 use crate::uses::Use;
 
-/// `sci_local_interrupt_t`.
-pub(crate) struct Local {
+/// A kind of interrupt of this process.
+pub(crate) trait Own: Sized + Send + Sync + 'static {
+    /// The name of its handles in C, and their tag.
+    const HANDLE: (&'static str, u8);
+    /// The functions that make and remove one.
+    const FUNCTIONS: [&'static str; 2];
+    const CREATE: Flags;
+    /// The function that C gives to be called.
+    type Callback: Copy + Send + 'static;
+    /// What the callback is told.
+    type Event;
+
+    fn table() -> &'static Table<Local<Self>>;
+    fn create(session: &Session, number: Option<InterruptNumber>, flags: u32) -> Result<Self, Refusal>;
+    fn number(&self) -> InterruptNumber;
+    fn remove(&self) -> Result<(), Refusal>;
+    /// Waits for the next event; `None` once the interrupt is removed.
+    fn next(&self) -> Option<Self::Event>;
+    fn tell(
+        callback: Self::Callback,
+        argument: *mut c_void,
+        handle: Handle<Local<Self>>,
+        event: Self::Event,
+    ) -> u32;
+}
+
+/// A kind of connection to an interrupt of another program.
+pub(crate) trait Triggers: Sized + Send + Sync + 'static {
+    /// The name of its handles in C, and their tag.
+    const HANDLE: (&'static str, u8);
+    /// The functions that connect and disconnect.
+    const FUNCTIONS: [&'static str; 2];
+    const CONNECT: Flags;
+
+    fn table() -> &'static Table<Remote<Self>>;
+    fn connect(session: &Session, to: Target) -> Result<Self, Refusal>;
+}
+
+/// `sci_local_interrupt_t` and `sci_local_data_interrupt_t`.
+pub(crate) struct Local<I> {
     belongs: Belongs,
     _of_descriptor: Use,
-    interrupt: Arc<Interrupt>,
+    pub(crate) interrupt: Arc<I>,
     /// Of its callback, if it has one.
-    caller: Option<Caller>,
+    pub(crate) caller: Option<Caller>,
 }
 
-/// `sci_remote_interrupt_t`.
-pub(crate) struct Remote {
+/// `sci_remote_interrupt_t` and `sci_remote_data_interrupt_t`.
+pub(crate) struct Remote<T> {
     belongs: Belongs,
     _of_descriptor: Use,
-    trigger: Trigger,
+    pub(crate) trigger: T,
 }
 
-impl Kind for Local {
-    const NAME: &'static str = "sci_local_interrupt_t";
-    const TAG: u8 = 0x5d;
+impl<I: Own> Kind for Local<I> {
+    const NAME: &'static str = I::HANDLE.0;
+    const TAG: u8 = I::HANDLE.1;
 }
 
-impl Kind for Remote {
-    const NAME: &'static str = "sci_remote_interrupt_t";
-    const TAG: u8 = 0x5f;
+impl<T: Triggers> Kind for Remote<T> {
+    const NAME: &'static str = T::HANDLE.0;
+    const TAG: u8 = T::HANDLE.1;
 }
 
-impl Object for Local {
+impl<I: Own> Object for Local<I> {
     fn belongs(&self) -> &Belongs {
         &self.belongs
     }
 }
 
-impl Object for Remote {
+impl<T: Triggers> Object for Remote<T> {
     fn belongs(&self) -> &Belongs {
         &self.belongs
     }
 }
-
-static LOCALS: Table<Local> = Table::new();
-static REMOTES: Table<Remote> = Table::new();
-
-/// `sci_cb_interrupt_t`.
-pub(crate) type InterruptCallback = extern "C" fn(*mut c_void, Handle<Local>, u32) -> u32;
-
-const CREATE: Flags = Flags {
-    done: SCI_FLAG_USE_CALLBACK | SCI_FLAG_FIXED_INTNO | SCI_FLAG_COUNTING_INT,
-    not_done: SCI_FLAG_SHARED_INT | SCI_FLAG_CONDITIONAL_INTERRUPT,
-};
 
 /// The number of an interrupt, where C gives the one that it wants and is given the one that was taken.
 #[derive(Clone, Copy)]
@@ -81,7 +103,7 @@ impl NumberVariable {
     ///
     /// # Errors
     /// It is NULL.
-    pub(crate) fn wanted(self, flags: u32) -> Outcome<Option<InterruptNumber>> {
+    fn wanted(self, flags: u32) -> Outcome<Option<InterruptNumber>> {
         if self.0.is_null() {
             return Err(Failure::invalid("interruptNo is NULL"));
         }
@@ -93,30 +115,12 @@ impl NumberVariable {
     }
 
     /// Puts the number that was taken. `wanted` has looked at the pointer.
-    pub(crate) fn put(self, number: InterruptNumber) {
+    fn put(self, number: InterruptNumber) {
         if !self.0.is_null() {
             // SAFETY: not NULL (checked above), so a variable of C, which this call alone uses.
             unsafe { self.0.write(number.0) };
         }
     }
-}
-
-/// What a program makes an interrupt of.
-pub(crate) fn begin(
-    descriptor: Handle<Descriptor>,
-    adapter: u32,
-    (known, flags): (&Flags, u32),
-    has_callback: bool,
-) -> Outcome<(Arc<Session>, Use)> {
-    let (session, of_descriptor) = DESCRIPTORS.with(descriptor, |descriptor| {
-        known.check(flags)?;
-        check_callback(flags, has_callback)?;
-        Ok((descriptor.session().clone(), descriptor.uses.begin()?))
-    })?;
-    let adapter = AdapterNumber::new(adapter).map_err(refused)?;
-    // For what it says of an adapter that is not there: interrupts are of all adapters.
-    session.member().is_link_up(adapter).map_err(refused)?;
-    Ok((session, of_descriptor))
 }
 
 /// Where a program connects to.
@@ -127,35 +131,40 @@ pub(crate) struct Target {
     pub(crate) timeout: Option<Duration>,
 }
 
-impl Target {
-    pub(crate) fn of(node: u32, adapter: u32, number: u32, timeout: u32) -> Outcome<Self> {
-        Ok(Target {
-            node: node_id(node)?,
-            adapter: AdapterNumber::new(adapter).map_err(refused)?,
-            number: InterruptNumber(number),
-            timeout: timeout_nanos(timeout).map(Duration::from_nanos),
-        })
-    }
+/// What a program makes an interrupt of.
+fn begin<I: Own>(
+    descriptor: Handle<Descriptor>,
+    adapter: u32,
+    flags: u32,
+    has_callback: bool,
+) -> Outcome<(Arc<Session>, Use)> {
+    let (session, of_descriptor) = DESCRIPTORS.with(descriptor, |descriptor| {
+        I::CREATE.check(flags)?;
+        check_callback(flags, has_callback)?;
+        Ok((descriptor.session().clone(), descriptor.uses.begin()?))
+    })?;
+    let adapter = AdapterNumber::new(adapter).map_err(refused)?;
+    // For what it says of an adapter that is not there: interrupts are of all adapters.
+    session.member().is_link_up(adapter).map_err(refused)?;
+    Ok((session, of_descriptor))
 }
 
 #[expect(clippy::too_many_arguments, reason = "the signature of SISCI")]
-pub(crate) fn create(
+pub(crate) fn create<I: Own>(
     descriptor: Handle<Descriptor>,
-    interrupt: Out<'_, Handle<Local>>,
+    interrupt: Out<'_, Handle<Local<I>>>,
     adapter: u32,
     number: NumberVariable,
-    callback: Option<InterruptCallback>,
+    callback: Option<I::Callback>,
     argument: *mut c_void,
     flags: u32,
     error: Error<'_>,
 ) {
-    edge("SCICreateInterrupt", error, (), || {
+    edge(I::FUNCTIONS[0], error, (), || {
         interrupt.put(Handle::NULL, "interrupt")?;
-        let (session, of_descriptor) = begin(descriptor, adapter, (&CREATE, flags), callback.is_some())?;
-        let is_counting = flags & SCI_FLAG_COUNTING_INT != 0;
-        let options =
-            InterruptOptions { number: number.wanted(flags)?, is_counting, ..InterruptOptions::default() };
-        let made = Arc::new(session.member().create_interrupt(options).map_err(refused)?);
+        let (session, of_descriptor) = begin::<I>(descriptor, adapter, flags, callback.is_some())?;
+        let made = I::create(&session, number.wanted(flags)?, flags).map_err(refused)?;
+        let made = Arc::new(made);
         let callback = callback.filter(|_| flags & SCI_FLAG_USE_CALLBACK != 0);
         let make = |belongs| Local {
             belongs,
@@ -163,58 +172,57 @@ pub(crate) fn create(
             interrupt: Arc::clone(&made),
             caller: callback.map(|_| Caller::default()),
         };
-        let handle = LOCALS.make(&session, make, remove)?;
+        let handle = I::table().make(&session, make, remove)?;
         // Before the first callback, which may look at both.
         number.put(made.number());
         interrupt.put(handle, "interrupt")?;
-        if let Some(callback) = callback {
-            let (argument, waited) = (Argument::of(argument), Arc::clone(&made));
-            let begun = LOCALS.with(handle, |local| {
-                let next = move || waited.wait(None).ok();
-                let call = move |()| callback(argument.get(), handle, errors::OK);
-                local.caller.as_ref().map_or(Ok(()), |caller| caller.begin(next, call))
-            });
-            if let Err(failure) = begun {
-                interrupt.put(Handle::NULL, "interrupt")?;
-                remove(handle)?;
-                return Err(failure);
-            }
+        if let Some(callback) = callback
+            && let Err(failure) = begin_calls(handle, made, callback, argument)
+        {
+            interrupt.put(Handle::NULL, "interrupt")?;
+            remove(handle)?;
+            return Err(failure);
         }
         Ok(())
     });
 }
 
-pub(crate) fn remove_interrupt(interrupt: Handle<Local>, flags: u32, error: Error<'_>) {
-    edge("SCIRemoveInterrupt", error, (), || {
-        LOCALS.with(interrupt, |_| Flags::NONE.check(flags))?;
+/// Begins to tell the callback of an interrupt what triggers it.
+fn begin_calls<I: Own>(
+    handle: Handle<Local<I>>,
+    interrupt: Arc<I>,
+    callback: I::Callback,
+    argument: *mut c_void,
+) -> Outcome<()> {
+    let argument = Argument::of(argument);
+    I::table().with(handle, |local| {
+        let next = move || interrupt.next();
+        let call = move |event| I::tell(callback, argument.get(), handle, event);
+        local.caller.as_ref().map_or(Ok(()), |caller| caller.begin(next, call))
+    })
+}
+
+pub(crate) fn remove_interrupt<I: Own>(interrupt: Handle<Local<I>>, flags: u32, error: Error<'_>) {
+    edge(I::FUNCTIONS[1], error, (), || {
+        I::table().with(interrupt, |_| Flags::NONE.check(flags))?;
         remove(interrupt)
     });
 }
 
-fn remove(interrupt: Handle<Local>) -> Outcome<()> {
+fn remove<I: Own>(interrupt: Handle<Local<I>>) -> Outcome<()> {
     // Who waits for it is told, and leaves it.
-    LOCALS.with_last(interrupt, |local| local.interrupt.remove().map_err(refused))?;
-    let removed = LOCALS.remove(interrupt)?;
+    I::table().with_last(interrupt, |local| local.interrupt.remove().map_err(refused))?;
+    let removed = I::table().remove(interrupt)?;
     if let Some(caller) = &removed.caller {
         caller.stop();
     }
     Ok(())
 }
 
-pub(crate) fn wait(interrupt: Handle<Local>, timeout: u32, flags: u32, error: Error<'_>) {
-    edge("SCIWaitForInterrupt", error, (), || {
-        LOCALS.with(interrupt, |local| {
-            Flags::NONE.check(flags)?;
-            check_waits(local.caller.is_some())?;
-            local.interrupt.wait(timeout_nanos(timeout).map(Duration::from_nanos)).map_err(refused)
-        })
-    });
-}
-
 #[expect(clippy::too_many_arguments, reason = "the signature of SISCI")]
-pub(crate) fn connect(
+pub(crate) fn connect<T: Triggers>(
     descriptor: Handle<Descriptor>,
-    interrupt: Out<'_, Handle<Remote>>,
+    interrupt: Out<'_, Handle<Remote<T>>>,
     node: u32,
     adapter: u32,
     number: u32,
@@ -222,36 +230,32 @@ pub(crate) fn connect(
     flags: u32,
     error: Error<'_>,
 ) {
-    edge("SCIConnectInterrupt", error, (), || {
+    edge(T::FUNCTIONS[0], error, (), || {
         interrupt.put(Handle::NULL, "interrupt")?;
         // The descriptor is not held while this waits: who closes it is told that it is in use.
         let (session, of_descriptor) = DESCRIPTORS.with(descriptor, |descriptor| {
-            Flags::NONE.check(flags)?;
+            T::CONNECT.check(flags)?;
             Ok((descriptor.session().clone(), descriptor.uses.begin()?))
         })?;
-        let Target { node, adapter, number, timeout } = Target::of(node, adapter, number, timeout)?;
-        let trigger = session.member().connect_interrupt(node, number, adapter, timeout).map_err(refused)?;
+        let target = Target {
+            node: node_id(node)?,
+            adapter: AdapterNumber::new(adapter).map_err(refused)?,
+            number: InterruptNumber(number),
+            timeout: timeout_nanos(timeout).map(Duration::from_nanos),
+        };
+        let trigger = T::connect(&session, target).map_err(refused)?;
         let make = |belongs| Remote { belongs, _of_descriptor: of_descriptor, trigger };
-        interrupt.put(REMOTES.make(&session, make, end)?, "interrupt")
+        interrupt.put(T::table().make(&session, make, end)?, "interrupt")
     });
 }
 
-pub(crate) fn disconnect(interrupt: Handle<Remote>, flags: u32, error: Error<'_>) {
-    edge("SCIDisconnectInterrupt", error, (), || {
-        REMOTES.with(interrupt, |_| Flags::NONE.check(flags))?;
+pub(crate) fn disconnect<T: Triggers>(interrupt: Handle<Remote<T>>, flags: u32, error: Error<'_>) {
+    edge(T::FUNCTIONS[1], error, (), || {
+        T::table().with(interrupt, |_| Flags::NONE.check(flags))?;
         end(interrupt)
     });
 }
 
-fn end(interrupt: Handle<Remote>) -> Outcome<()> {
-    REMOTES.remove(interrupt).map(drop)
-}
-
-pub(crate) fn trigger(interrupt: Handle<Remote>, flags: u32, error: Error<'_>) {
-    edge("SCITriggerInterrupt", error, (), || {
-        REMOTES.with(interrupt, |remote| {
-            Flags::NONE.check(flags)?;
-            remote.trigger.trigger().map_err(refused)
-        })
-    });
+fn end<T: Triggers>(interrupt: Handle<Remote<T>>) -> Outcome<()> {
+    T::table().remove(interrupt).map(drop)
 }

@@ -27,6 +27,7 @@ mod lifecycle;
 mod local;
 mod map;
 mod node;
+mod plain_interrupt;
 mod query;
 mod remote;
 mod sequence;

@@ -39,10 +39,17 @@ macro_rules! one_name {
 
 pub(crate) use {one_name, three_names};
 
-/// Exports functions: the name for C and the parameters, and the function of this crate that does it.
+/// Exports functions: the name for C and the parameters, the function of this crate that does it, and perhaps another name of it.
 macro_rules! exports {
-    ($($name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $gives:ty)? = $does:path;)*) => {
-        $(three_names!($name, ($($argument: $type),*) $(-> $gives)?, { $does($($argument),*) });)*
+    ($($name:ident $arguments:tt $(-> $gives:ty)? = $does:path $(, $other:ident)?;)*) => {$(
+        export!($name, $arguments $(-> $gives)?, $does);
+        $(export!($other, $arguments, $does);)?
+    )*};
+}
+
+macro_rules! export {
+    ($name:ident, ($($argument:ident: $type:ty),* $(,)?) $(-> $gives:ty)?, $does:path) => {
+        three_names!($name, ($($argument: $type),*) $(-> $gives)?, { $does($($argument),*) });
     };
 }
 
@@ -209,19 +216,7 @@ exports! {
         argument: *mut c_void,
         flags: u32,
         error: Error<'_>,
-    ) = dma::start;
-    DISStartDmaTransfer(
-        queue: Handle<Queue>,
-        local: Handle<Local>,
-        remote: Handle<Remote>,
-        local_offset: usize,
-        bytes: usize,
-        remote_offset: usize,
-        callback: Option<DmaCallback>,
-        argument: *mut c_void,
-        flags: u32,
-        error: Error<'_>,
-    ) = dma::start;
+    ) = dma::start, DISStartDmaTransfer;
     SCIStartDmaTransferVec(
         queue: Handle<Queue>,
         local: Handle<Local>,
@@ -232,18 +227,7 @@ exports! {
         argument: *mut c_void,
         flags: u32,
         error: Error<'_>,
-    ) = dma::start_vector;
-    DISStartDmaTransferVec(
-        queue: Handle<Queue>,
-        local: Handle<Local>,
-        remote: Handle<Remote>,
-        count: usize,
-        pieces: Array<'_, Piece>,
-        callback: Option<DmaCallback>,
-        argument: *mut c_void,
-        flags: u32,
-        error: Error<'_>,
-    ) = dma::start_vector;
+    ) = dma::start_vector, DISStartDmaTransferVec;
     SCIDMAQueueState(queue: Handle<Queue>) -> u32 = dma::state;
     SCIStartDmaTransferMem(
         queue: Handle<Queue>,

@@ -21,7 +21,7 @@ extern "C" {
 
 /** What a program opens first (SCIOpen()) and makes everything else with. */
 typedef struct sci_desc *sci_desc_t;
-/** A segment of this process, or one that it shares with the process that made it. */
+/** A segment of this process. */
 typedef struct sci_local_segment *sci_local_segment_t;
 /** A connection to a segment of another process. */
 typedef struct sci_remote_segment *sci_remote_segment_t;
@@ -62,7 +62,7 @@ typedef struct {
 typedef enum {
   /** Somebody has connected; or an asynchronous connection is made. */
   SCI_CB_CONNECT = 1,
-  /** Somebody has disconnected; or the owner asks to be disconnected from. */
+  /** Somebody has disconnected; or the owner asks to be disconnected from (SCI_FLAG_NOTIFY, which is not implemented). */
   SCI_CB_DISCONNECT = 2,
   /** A link is down. Maps stay, and what is stored meanwhile is not known to arrive. */
   SCI_CB_NOT_OPERATIONAL = 3,

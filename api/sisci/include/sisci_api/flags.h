@@ -157,11 +157,11 @@
 #define SCI_Q_SISCI_DRIVER_VERSION 3u
 /** sci_query_adapter_t */
 #define SCI_Q_ADAPTER 4u
-/** sci_query_system_t */
+/** sci_query_system_t. Not supported. */
 #define SCI_Q_SYSTEM 5u
 /** sci_query_dma_t */
 #define SCI_Q_DMA 6u
-/** Devices that are lent: none. */
+/** Devices that are lent. Not supported. */
 #define SCI_Q_DEVICE 7u
 /** sci_query_local_segment_t */
 #define SCI_Q_LOCAL_SEGMENT 8u
@@ -170,32 +170,42 @@
 /** sci_query_map_t */
 #define SCI_Q_MAP 10u
 
-/* Subcommands. */
+/* Subcommands. Those that are not supported ask for what memory of one host does not have. */
 
 #define SCI_Q_ADAPTER_NODEID 0x101u
-/** Bytes of one request on the bus. */
+/** Bytes of one request on the bus. Not supported. */
 #define SCI_Q_ADAPTER_DMA_MTU 0x102u
 #define SCI_Q_ADAPTER_DMA_SIZE_ALIGNMENT 0x103u
 #define SCI_Q_ADAPTER_DMA_OFFSET_ALIGNMENT 0x104u
-/** Bytes from which on DMA is faster than a copy, as measured on this machine. */
+/** Bytes from which on DMA is faster than a copy. Not supported. */
 #define SCI_Q_ADAPTER_SUGGESTED_MIN_DMA_SIZE 0x105u
+/** Not supported. */
 #define SCI_Q_ADAPTER_SERIAL_NUMBER 0x106u
+/** Kind of the adapter, a dis_adapter_type_t. */
 #define SCI_Q_ADAPTER_CARD_TYPE 0x107u
 /** 1 if the adapter is configured, else 0. */
 #define SCI_Q_ADAPTER_CONFIGURED 0x108u
 /** 1 if the link is up, else 0. */
 #define SCI_Q_ADAPTER_LINK_OPERATIONAL 0x109u
+/** Not supported. */
 #define SCI_Q_ADAPTER_LINK_WIDTH 0x10au
+/** Not supported. */
 #define SCI_Q_ADAPTER_LINK_SPEED 0x10bu
-/** Seconds. */
+/** Seconds. Not supported. */
 #define SCI_Q_ADAPTER_LINK_UPTIME 0x10cu
-/** Bus, device and function of the adapter. */
+/** Bus, device and function of the adapter. Not supported. */
 #define SCI_Q_ADAPTER_BDF 0x10du
+/** sci_dma_capabilities_t */
 #define SCI_Q_DMA_CAPABILITIES 0x201u
+/** Not supported. */
 #define SCI_Q_LOCAL_SEGMENT_IOADDR 0x301u
+/** Not supported. */
 #define SCI_Q_LOCAL_SEGMENT_PHYS_ADDR 0x302u
+/** Not supported. */
 #define SCI_Q_REMOTE_SEGMENT_IOADDR 0x401u
+/** Not supported. */
 #define SCI_Q_MAP_IOADDR 0x501u
+/** Not supported. */
 #define SCI_Q_MAP_PHYS_ADDR 0x502u
 
 #endif

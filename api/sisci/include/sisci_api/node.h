@@ -40,8 +40,11 @@ int SCIProbeNode(sci_desc_t sd, unsigned int localAdapterNo, unsigned int nodeId
  * @param command one of SCI_Q_...
  * @param data    the structure that belongs to the command (flags.h): what is asked for is in it, and the answer is put there
  *
- * Errors: SCI_ERR_ILLEGAL_QUERY (no such command or subcommand); SCI_ERR_NOT_SUPPORTED (such as an address on the bus, of memory that
- * has none).
+ * Answered are SCI_Q_VENDORID, SCI_Q_API and SCI_Q_SISCI_DRIVER_VERSION; of an adapter its node, kind, alignment, whether it is
+ * configured and whether its link is up; and SCI_Q_DMA_CAPABILITIES.
+ *
+ * Errors: SCI_ERR_ILLEGAL_QUERY (no such command or subcommand); SCI_ERR_NOT_SUPPORTED (every other one, such as an address on the
+ * bus, of memory that has none).
  */
 void SCIQuery(unsigned int command, void *data, unsigned int flags, sci_error_t *error);
 

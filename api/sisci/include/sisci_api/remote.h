@@ -30,7 +30,7 @@ extern "C" {
  * Connects to a segment.
  *
  * @param segment        where the connection is put
- * @param nodeId         the node that has it; DIS_BROADCAST_NODEID_GROUP_ALL for a group's (SCI_FLAG_BROADCAST)
+ * @param nodeId         the node that has it
  * @param segmentId      its number
  * @param localAdapterNo the adapter to go through
  * @param callback       is called with SCI_FLAG_USE_CALLBACK when the state changes

@@ -4,8 +4,8 @@
  * Segments of this process.
  *
  * States: a segment is NOT PREPARED when it is made, PREPARED for an adapter, and AVAILABLE through it; one that is made
- * SCI_FLAG_EMPTY is EMPTY until memory is registered or attached. SCISetSegmentUnavailable() goes back to PREPARED;
- * SCIRemoveSegment() ends it in any state.
+ * SCI_FLAG_EMPTY, which is not implemented, is EMPTY until memory is registered or attached. SCISetSegmentUnavailable() goes back to
+ * PREPARED; SCIRemoveSegment() ends it in any state.
  */
 #ifndef SISCI_API_SEGMENT_H
 #define SISCI_API_SEGMENT_H
@@ -43,7 +43,7 @@ extern "C" {
  * Errors: SCI_ERR_SEGMENTID_USED; SCI_ERR_SIZE_ALIGNMENT (0 bytes); SCI_ERR_NOSPC (no memory, no free number); SCI_ERR_MAX_ENTRIES;
  * SCI_ERR_ILLEGAL_FLAG (SCI_FLAG_AUTO_ID with SCI_FLAG_PRIVATE: a private segment has no number that others see);
  * SCI_ERR_ILLEGAL_PARAMETER (SCI_FLAG_USE_CALLBACK without a callback).
- * States: gives NOT PREPARED, or EMPTY.
+ * States: gives NOT PREPARED.
  */
 void SCICreateSegment(sci_desc_t sd, sci_local_segment_t *segment, unsigned int segmentId, size_t size,
                       sci_cb_local_segment_t callback, void *arg, unsigned int flags, sci_error_t *error);

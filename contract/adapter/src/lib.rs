@@ -5,6 +5,10 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+/// Whether another side has what was published is not known: it does not answer, or a link was down in between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unconfirmed;
+
 /// Words of this side, which it alone stores.
 pub trait PublishPort {
     /// Stores a word. Who loads it, through a [`ViewPort`], sees everything that this side published before.
@@ -12,7 +16,10 @@ pub trait PublishPort {
 
     /// Orders this side's stores before its loads of other sides' words, as every side sees them: of two sides that each
     /// publish, pass a barrier and load, at least one sees what the other one has published.
-    fn barrier(&mut self);
+    ///
+    /// # Errors
+    /// [`Unconfirmed`]: nothing is ordered. Memory that both sides map is always there.
+    fn barrier(&mut self) -> Result<(), Unconfirmed>;
 }
 
 /// Words of this side, of which several threads raise some as counts.

@@ -43,7 +43,8 @@ impl<P: PublishPort> OwnBoard<P> {
             self.life.is_listening = is_listening;
             self.port.publish(LIFE, self.life.word());
             // Pairs with the barrier of a claim: either its maker sees that this member listens, or this member's look the claim.
-            self.port.barrier();
+            // Whoever cannot be reached now rings or is looked at when it is there again.
+            let _unconfirmed = self.port.barrier();
         }
     }
 

@@ -1,13 +1,13 @@
 //! Members that connect against one that removes or takes by force, in all orders. Run with
 //! `RUSTFLAGS="--cfg loom" cargo test -p beeline-fabric --release --target-dir target/loom --lib loom`.
 
-use beeline_contract_adapter::{PublishPort, ViewPort};
+use beeline_contract_adapter::{PublishPort, Unconfirmed, ViewPort};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
 use loom::thread;
 
 use crate::board::layout::{Claim, EntryState, LIFE, Life, Phase, entry_state};
-use crate::claims::{claim, close, force, freed};
+use crate::claims::{Unclaimed, claim, close, force, freed};
 use crate::ids::{AdapterNumber, Slot};
 use crate::link::LinkWord;
 use crate::sequence::{Connected, ConnectionView, SequenceStatus};
@@ -52,8 +52,9 @@ impl PublishPort for Word {
         self.1.store(value, Ordering::Release);
     }
 
-    fn barrier(&mut self) {
+    fn barrier(&mut self) -> Result<(), Unconfirmed> {
         fence(Ordering::SeqCst);
+        Ok(())
     }
 }
 
@@ -65,7 +66,7 @@ impl ViewPort for Word {
 }
 
 /// Connects once; the entry was seen open before.
-fn connects(board: &Word, mut claims: Word) -> Result<(), EntryState> {
+fn connects(board: &Word, mut claims: Word) -> Result<(), Unclaimed> {
     let new = Claim { incarnation: OPEN.incarnation, count: 1 };
     claim(board, &mut claims, SLOT, OPEN, (Claim::default(), new))
 }

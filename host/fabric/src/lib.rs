@@ -18,6 +18,8 @@ mod board;
 mod call;
 mod calls;
 mod claims;
+#[cfg(all(test, not(loom)))]
+mod claims_states;
 mod dma;
 mod event;
 mod held;

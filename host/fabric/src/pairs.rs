@@ -6,7 +6,7 @@ use beeline_contract_adapter::{Adapter, PublishPort, ViewPort};
 
 use crate::board::layout::{Claim, EntryState, Phase, count_word};
 use crate::board::{Entry, is_of, read_entry, read_life, read_link};
-use crate::claims::claim;
+use crate::claims::{Unclaimed, claim};
 use crate::held::Held;
 use crate::ids::{AdapterNumber, MemberNumber, Name, NameKind, NodeId, PairId, Slot};
 use crate::link::LinkWord;
@@ -160,10 +160,14 @@ impl<A: Adapter> Ports<A> {
                 self.counted.insert(slot, incarnation);
             }
             let (old, new) = (self.published(slot), Claim { incarnation, count: count + 1 });
-            if claim(&self.board, &mut self.claims, slot, entry.state, (old, new)).is_ok() {
-                self.held.entry(slot).or_default().set(new);
-                // After the barrier of the claim: pairs with `OwnBoard::set_listening`.
-                return Ok(Claimed { entry, is_listening: read_life(&self.board).is_listening });
+            match claim(&self.board, &mut self.claims, slot, entry.state, (old, new)) {
+                Ok(()) => {
+                    self.held.entry(slot).or_default().set(new);
+                    // After the barrier of the claim: pairs with `OwnBoard::set_listening`.
+                    return Ok(Claimed { entry, is_listening: read_life(&self.board).is_listening });
+                }
+                Err(Unclaimed::Changed) => {}
+                Err(Unclaimed::Unconfirmed) => return Err(Refusal::NoRemoteLinkAccess),
             }
         }
         Err(Refusal::ConnectionRefused)
@@ -181,7 +185,7 @@ impl<A: Adapter> Ports<A> {
         let claim = self.published(slot);
         self.claims.publish(u32::from(slot.0), claim.word());
         // Pairs with `OwnBoard::set_listening`.
-        self.claims.barrier();
-        read_life(&self.board).is_listening
+        let is_confirmed = self.claims.barrier().is_ok();
+        !is_confirmed || read_life(&self.board).is_listening
     }
 }

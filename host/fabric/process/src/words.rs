@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{Ordering, fence};
 
-use beeline_contract_adapter::{Adapter, CountPort, PublishPort, ViewPort};
+use beeline_contract_adapter::{Adapter, CountPort, PublishPort, Unconfirmed, ViewPort};
 use beeline_fabric::{BOARD_WORDS, USE_WORDS};
 use beeline_mmio::{MapError, ReadOnlyMemory, ReadWords, Words};
 
@@ -60,9 +60,10 @@ impl PublishPort for Published {
         self.0.store_release(word as usize, value);
     }
 
-    fn barrier(&mut self) {
+    fn barrier(&mut self) -> Result<(), Unconfirmed> {
         // Pairs with the barrier of the other side's words.
         fence(Ordering::SeqCst);
+        Ok(())
     }
 }
 
@@ -102,7 +103,7 @@ mod tests {
         let last = USE_WORDS - 1;
         assert_eq!((view.load(0), view.load(last)), (0, 0));
         own.publish(last, 7);
-        own.barrier();
+        own.barrier().unwrap();
         assert_eq!((view.load(last), own_view.load(last), view.load(0)), (7, 7, 0));
         own.clone().raise(last);
         assert_eq!(view.load(last), 8);

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use beeline_contract_adapter::{CountPort, PublishPort, ViewPort};
+use beeline_contract_adapter::{CountPort, PublishPort, Unconfirmed, ViewPort};
 use beeline_fabric::BOARD_WORDS;
 
 /// Words that one side stores and others load. The second is whether the member that has this value has published what none of its
@@ -79,8 +79,9 @@ impl PublishPort for Words {
         self.0.borrow_mut().insert(word, value);
     }
 
-    fn barrier(&mut self) {
+    fn barrier(&mut self) -> Result<(), Unconfirmed> {
         self.1.set(false);
+        Ok(())
     }
 }
 

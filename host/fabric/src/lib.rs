@@ -26,6 +26,7 @@ mod held;
 mod ids;
 mod index;
 mod interrupt;
+mod lent;
 mod link;
 mod look;
 #[cfg(all(test, loom))]
@@ -57,6 +58,7 @@ pub use interrupt::bell::{Announced, Bell, Sleepers, ring, rouse};
 pub use interrupt::remote::Trigger;
 pub use interrupt::take::{Take, has_begun};
 pub use interrupt::{InterruptKind, MAX_MESSAGE_BYTES, Place};
+pub use lent::Lent;
 pub use member::{Config, Member};
 pub use refusal::Refusal;
 pub use report::{LinkReport, MemberReport, SegmentReport, SegmentStage};

@@ -13,6 +13,7 @@ mod bell;
 mod config;
 mod dma;
 mod error;
+mod fetch;
 mod interrupts;
 mod map;
 mod member;

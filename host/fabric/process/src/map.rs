@@ -9,7 +9,8 @@ use beeline_mmio::{
 };
 
 use crate::error::NotMapped;
-use crate::shared::{Of, Place, Shared};
+use crate::fetch::Place;
+use crate::shared::{Of, Shared};
 
 /// Pages of what is not larger are brought in when it is mapped, the others when they are touched.
 const PRESENT_BYTES: u64 = 64 << 10;
@@ -42,12 +43,10 @@ impl Map {
         part: Part,
         options: MapOptions,
     ) -> Result<Self, NotMapped> {
-        let place = shared.call_to_map(of, part)?;
+        let found = shared.call_to_map(of, part)?;
         // From here on the segment counts a map, which is dropped with this.
         let mut map = Map { segment: None, start: 0, of, shared: Arc::clone(shared) };
-        let (segment, start) = place
-            .ok_or(NotMapped::Refused(Refusal::IllegalOperation))
-            .and_then(|place| map_in(place, options))?;
+        let (segment, start) = map_in(shared.have(found)?, options)?;
         (map.segment, map.start) = (Some(segment), start);
         Ok(map)
     }

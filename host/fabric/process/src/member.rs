@@ -110,7 +110,7 @@ impl FabricMember {
 
     /// Makes a call, and waits until it is done. To map parts of segments there are [`FabricMember::map_local`] and
     /// [`FabricMember::map_remote`], for interrupts [`FabricMember::create_interrupt`] and its like; their calls are refused
-    /// ([`Refusal::IllegalOperation`]). Segments of the program's own memory are not built yet, and refused, too.
+    /// ([`Refusal::IllegalOperation`]). An empty segment gets its memory with [`FabricMember::register`].
     ///
     /// # Errors
     /// What is wrong, by the codes of SISCI.
@@ -124,16 +124,23 @@ impl FabricMember {
             | Call::RemoveInterrupt(_)
             | Call::ConnectInterrupt { .. }
             | Call::DisconnectInterrupt(_) => Err(Refusal::IllegalOperation),
-            Call::Register { .. } | Call::CreateSegment { is_empty: true, .. } => {
-                Err(Refusal::IllegalOperation)
-            }
-            Call::CreateSegment { is_private: true, bytes, .. } if bytes != 0 => {
+            Call::Register { .. } => Err(Refusal::IllegalOperation),
+            Call::CreateSegment { is_private: true, is_empty: false, bytes, .. } if bytes != 0 => {
                 self.shared.create_private(call, bytes)
             }
             Call::RemoveSegment { local, is_forced } => self.shared.remove(local, is_forced),
             Call::Disconnect(remote) => self.shared.disconnect(remote),
             call => self.shared.call(call),
         }
+    }
+
+    /// Puts a memory behind an empty segment, from its first byte on. Members that connect to the segment are passed its descriptor when
+    /// they first map, and can store into all of it.
+    ///
+    /// # Errors
+    /// There is no such segment ([`Refusal::IllegalParameter`]), or one that has memory ([`Refusal::IllegalOperation`]).
+    pub fn register(&self, local: LocalSegment, memory: Arc<SharedMemory>) -> Result<(), Refusal> {
+        self.shared.register(local, memory)
     }
 
     /// The next event of a segment or a connection that has a callback. Attempts to connect that are made asynchronously go on with it, too.

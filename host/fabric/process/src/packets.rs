@@ -1,8 +1,9 @@
-//! What two members say to each other when one wants to use the other's segments: one request and one answer.
+//! What two members say to each other when one wants to use the other's segments: one request and one answer. And then one more for each
+//! connection to a segment that has a memory of its own.
 //!
 //! Little-endian, exact lengths. Neither is trusted: what a peer says is checked where it is used.
 
-use beeline_fabric::{MemberNumber, NodeId};
+use beeline_fabric::{Lent, MemberNumber, NodeId, Slot};
 
 /// Version of the packets, of boards, claims, yards and bells.
 const VERSION: u16 = 2;
@@ -27,6 +28,19 @@ pub(crate) struct Who {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Welcome {
     pub(crate) bank_bytes: u64,
+}
+
+/// The request of a member that is connected to a segment with a memory of its own, and has not mapped it yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fetch(pub(crate) Lent);
+
+/// The answer. The memory comes with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fetched {
+    /// The size of the memory.
+    pub(crate) bytes: u64,
+    /// Where in it the segment begins.
+    pub(crate) offset: u64,
 }
 
 /// Why a packet is none.
@@ -93,6 +107,39 @@ impl Welcome {
     }
 }
 
+impl Fetch {
+    /// `magic:4 | version:2 | slot:2 | incarnation:4`
+    const BYTES: usize = 12;
+
+    pub(crate) fn to_bytes(self) -> Vec<u8> {
+        let (slot, incarnation) = (self.0.slot.0.to_le_bytes(), self.0.incarnation.to_le_bytes());
+        [MAGIC.as_slice(), &VERSION.to_le_bytes(), &slot, &incarnation].concat()
+    }
+
+    pub(crate) fn of(packet: &[u8]) -> Result<Self, PacketError> {
+        let mut rest = check(packet, Self::BYTES)?;
+        let slot = Slot(u16::from_le_bytes(take(&mut rest)));
+        Ok(Fetch(Lent { slot, incarnation: u32::from_le_bytes(take(&mut rest)) }))
+    }
+}
+
+impl Fetched {
+    /// `magic:4 | version:2 | zero:2 | bytes:8 | offset:8`
+    const BYTES: usize = 24;
+
+    pub(crate) fn to_bytes(self) -> Vec<u8> {
+        let (bytes, offset) = (self.bytes.to_le_bytes(), self.offset.to_le_bytes());
+        [MAGIC.as_slice(), &VERSION.to_le_bytes(), &[0; 2], &bytes, &offset].concat()
+    }
+
+    pub(crate) fn of(packet: &[u8]) -> Result<Self, PacketError> {
+        let mut rest = check(packet, Self::BYTES)?;
+        let [_, _] = take(&mut rest);
+        let bytes = u64::from_le_bytes(take(&mut rest));
+        Ok(Fetched { bytes, offset: u64::from_le_bytes(take(&mut rest)) })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,6 +151,10 @@ mod tests {
         assert_eq!(Hello::of(&hello.to_bytes()), Ok(hello));
         let welcome = Welcome { bank_bytes: 1 << 46 };
         assert_eq!(Welcome::of(&welcome.to_bytes()), Ok(welcome));
+        let fetch = Fetch(Lent { slot: Slot(0xfedc), incarnation: 0x8765_4321 });
+        assert_eq!(Fetch::of(&fetch.to_bytes()), Ok(fetch));
+        let fetched = Fetched { bytes: 5 << 40, offset: 7 << 40 };
+        assert_eq!(Fetched::of(&fetched.to_bytes()), Ok(fetched));
         for length in [0, 6, 16, 23, 25] {
             assert_eq!(Hello::of(&vec![0; length]), Err(PacketError::Length(length)));
         }

@@ -18,7 +18,7 @@ use crate::words::{BOARD, CLAIMS, Published, View, WordsError};
 use crate::yard::Yard;
 
 /// How long a member may take to answer. One that is stopped never does; whoever connects to its segments waits so long.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A member that this one uses, or is used by.
 #[derive(Debug)]
@@ -47,7 +47,8 @@ struct Other {
     // Before what it watches.
     _rings: RingWatch,
     peer: Peer,
-    _connection: Option<Connection>,
+    /// Of who uses the other member.
+    connection: Option<Arc<Connection>>,
 }
 
 impl Pair {
@@ -64,7 +65,7 @@ impl Pair {
 
     /// With a member that uses this one's segments and interrupts. Its rings wake who sleeps on `bell`.
     pub(crate) fn of_consumer(peer: &Peer, user: User, bell: &Flag) -> Self {
-        let other = Other { _rings: peer.watch_rings(bell), peer: peer.clone(), _connection: None };
+        let other = Other { _rings: peer.watch_rings(bell), peer: peer.clone(), connection: None };
         Pair { other: Some(other), side: Side::Used(Arc::new(user)) }
     }
 
@@ -77,6 +78,11 @@ impl Pair {
     /// The other process; `None` if it is this one.
     pub(crate) fn peer(&self) -> Option<&Peer> {
         self.other.as_ref().map(|other| &other.peer)
+    }
+
+    /// The connection to a member that is used, over which it can be asked; `None` if that is this process.
+    pub(crate) fn connection(&self) -> Option<&Arc<Connection>> {
+        self.other.as_ref()?.connection.as_ref()
     }
 
     /// The bank of a member that is used.
@@ -137,7 +143,7 @@ pub(crate) fn reach(
     let (connection, reply) = domain.connect_within(&name, &hello.to_bytes(), &passed, PATIENCE)?;
     let (board, bank, bells) = welcomed(&reply.payload, reply.fds, &domain.disposer())?;
     let peer = connection.peer().clone();
-    let other = Other { _rings: peer.watch_rings(bell), peer, _connection: Some(connection) };
+    let other = Other { _rings: peer.watch_rings(bell), peer, connection: Some(Arc::new(connection)) };
     let gear = Arc::new(Gear::new(member, bells, yard));
     let side = Side::Using { bank: Arc::new(bank), gear, _board: board.clone() };
     let pair = Pair { other: Some(other), side };

@@ -6,7 +6,7 @@ use std::sync::Weak;
 use beeline_domain::{Answer, Peer, Refusal, Reply, Service};
 
 use crate::interrupts::inbox::User;
-use crate::packets::{Hello, Welcome};
+use crate::packets::{Fetch, Hello, Welcome};
 use crate::pair::{Pair, memories};
 use crate::questions::Question;
 use crate::shared::Shared;
@@ -35,11 +35,17 @@ impl Service for Welcoming {
         }))
     }
 
-    fn requested(&mut self, _: &Peer, _: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
-        Ok(Answer::refusal(
-            Refusal::new("members of the fabric have nothing to ask once they are connected"),
-            fds,
-        ))
+    fn requested(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+        let Fetch(lent) = match Fetch::of(request) {
+            Ok(fetch) if fds.is_empty() => fetch,
+            Ok(_) => return Ok(Answer::refusal(Refusal::new("no descriptors are wanted"), fds)),
+            Err(error) => return Ok(Answer::refusal(Refusal::new(error.to_string()), fds)),
+        };
+        let (member, peer) = (Weak::clone(&self.0), peer.id());
+        Ok(Answer::later(move |_| {
+            let shared = member.upgrade().ok_or_else(|| Refusal::new("the member leaves the fabric"))?;
+            shared.lend(peer, lent)
+        }))
     }
 
     /// Nothing is to be done here: whoever looks next sees that the peer is not there.

@@ -4,6 +4,7 @@
 //! call carries out what the member wants for it, without the lock, and brings the answer back. The domain's thread never takes it.
 //! What another process may delay, the first contact with a member, has a thread of its own.
 
+mod lending;
 mod visits;
 mod wants;
 
@@ -18,6 +19,7 @@ use beeline_fabric::{
 use beeline_mmio::{Flag, MemoryOptions, ReadOnlyMemory, SharedMemory, ThisProcess};
 
 use crate::bell::{Bells, FlagBell, MAX_SLEEP};
+use crate::fetch::{Found, Own, Place};
 use crate::names::Names;
 use crate::packets::Who;
 use crate::pair::Pair;
@@ -79,14 +81,6 @@ impl std::fmt::Debug for LetsGo {
     }
 }
 
-/// A part of a segment that begins at an offset of some memory.
-#[derive(Debug)]
-pub(crate) struct Place {
-    pub(crate) memory: Arc<SharedMemory>,
-    pub(crate) offset: u64,
-    pub(crate) part: Part,
-}
-
 impl Shared {
     /// Makes a call, and waits until it is done.
     pub(crate) fn call(&self, call: Call) -> Result<Value, Refusal> {
@@ -105,10 +99,22 @@ impl Shared {
         let memory = Arc::new(memory.map_err(|_| Refusal::Nospc)?);
         self.enter(|state, now| match state.member.call(call, now)? {
             Done::Now(value @ Value::Local(local, _)) => {
-                state.private.insert(local, memory);
+                state.own.insert(local, Own::whole(memory));
                 Ok(value)
             }
             Done::Now(_) | Done::Wait(_) => Err(Refusal::System),
+        })
+    }
+
+    /// Puts a memory behind an empty segment.
+    pub(crate) fn register(&self, local: LocalSegment, memory: Arc<SharedMemory>) -> Result<(), Refusal> {
+        self.check_process()?;
+        let bytes = memory.bytes() as u64;
+        self.enter(|state, now| {
+            state.member.call(Call::Register { local, bytes, is_shareable: true }, now)?;
+            // In the same hold of the lock: nobody is connected to what has no memory here.
+            state.own.insert(local, Own::whole(memory));
+            Ok(())
         })
     }
 
@@ -116,37 +122,47 @@ impl Shared {
     pub(crate) fn remove(&self, local: LocalSegment, is_forced: bool) -> Result<Value, Refusal> {
         self.lets_go.of(Of::Local(local));
         let removed = self.call(Call::RemoveSegment { local, is_forced })?;
-        let memory = self.lock().private.remove(&local);
+        let memory = self.lock().own.remove(&local);
         self.domain.disposer().dispose(memory);
         Ok(removed)
     }
 
     pub(crate) fn disconnect(&self, remote: RemoteSegment) -> Result<Value, Refusal> {
         self.lets_go.of(Of::Remote(remote));
-        self.call(Call::Disconnect(remote))
+        let ended = self.call(Call::Disconnect(remote))?;
+        let memory = self.lock().fetched.remove(&remote);
+        self.domain.disposer().dispose(memory);
+        Ok(ended)
     }
 
-    /// Makes a call that gives something to be mapped; `None` if this process does not know its memory. Then it counts as mapped
-    /// nevertheless.
-    pub(crate) fn call_to_map(&self, of: Of, part: Part) -> Result<Option<Place>, Refusal> {
+    /// Makes a call that gives something to be mapped. Also if this process does not have its memory it counts as mapped.
+    pub(crate) fn call_to_map(&self, of: Of, part: Part) -> Result<Found, Refusal> {
         self.check_process()?;
         let call = match of {
             Of::Local(local) => Call::MapLocal(local, part),
             Of::Remote(remote) => Call::MapRemote(remote, part),
         };
         self.enter(|state, now| {
-            let Done::Now(value) = state.member.call(call, now)? else { return Ok(None) };
+            let Done::Now(value) = state.member.call(call, now)? else { return Ok(Found::Nowhere) };
             let place = match (value, of) {
                 (Value::MapRemote(pair, Memory::Bank { offset }, part), _) => {
                     state.pairs.get(&pair).and_then(Pair::bank).map(|bank| (bank, offset, part))
                 }
+                (Value::MapRemote(_, Memory::Own { .. }, part), Of::Remote(remote)) => {
+                    return Ok(state.find_own(remote, part));
+                }
                 (Value::MapLocal(Memory::Bank { offset }, part), _) => Some((&self.bank, offset, part)),
                 (Value::MapLocal(Memory::Own { .. }, part), Of::Local(local)) => {
-                    state.private.get(&local).map(|memory| (memory, 0, part))
+                    return Ok(state
+                        .own
+                        .get(&local)
+                        .map_or(Found::Nowhere, |own| Found::Here(own.place(part))));
                 }
                 _ => None,
             };
-            Ok(place.map(|(memory, offset, part)| Place { memory: Arc::clone(memory), offset, part }))
+            Ok(place.map_or(Found::Nowhere, |(memory, offset, part)| {
+                Found::Here(Place { memory: Arc::clone(memory), offset, part })
+            }))
         })
     }
 

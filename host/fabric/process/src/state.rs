@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use beeline_fabric::{
-    LocalInterrupt, LocalSegment, Member, MemberNumber, Nanos, NodeId, PairId, Refusal, Sleepers, Ticket,
-    Told, Value,
+    LocalInterrupt, LocalSegment, Member, MemberNumber, Nanos, NodeId, PairId, Part, Refusal, RemoteSegment,
+    Sleepers, Ticket, Told, Value,
 };
-use beeline_mmio::SharedMemory;
 
 use crate::bell::Bells;
+use crate::fetch::{Found, Own, Wanted};
 use crate::interrupts::waited::{Waited, What};
 use crate::pair::Pair;
 use crate::words::{Coherent, View};
@@ -18,8 +18,10 @@ use crate::words::{Coherent, View};
 pub(crate) struct State {
     pub(crate) member: Member<Coherent>,
     pub(crate) pairs: BTreeMap<PairId, Pair>,
-    /// The memory of segments that nobody connects to.
-    pub(crate) private: BTreeMap<LocalSegment, Arc<SharedMemory>>,
+    /// The memory of segments that have one of their own.
+    pub(crate) own: BTreeMap<LocalSegment, Own>,
+    /// Such memory of other members, of connections that were mapped once.
+    pub(crate) fetched: BTreeMap<RemoteSegment, Own>,
     /// Interrupts of this member.
     pub(crate) interrupts: BTreeMap<LocalInterrupt, Arc<Waited>>,
     number: MemberNumber,
@@ -32,9 +34,17 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn new(member: Member<Coherent>, number: MemberNumber, bells: Bells) -> Self {
-        let (pairs, private, outcomes) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let (interrupts, sleepers) = (BTreeMap::new(), Sleepers::default());
-        State { member, pairs, private, interrupts, number, bells, outcomes, sleepers }
+        State {
+            member,
+            pairs: BTreeMap::new(),
+            own: BTreeMap::new(),
+            fetched: BTreeMap::new(),
+            interrupts: BTreeMap::new(),
+            number,
+            bells,
+            outcomes: BTreeMap::new(),
+            sleepers: Sleepers::default(),
+        }
     }
 
     pub(crate) fn admit(&mut self, node: NodeId, claims: View, pair: Pair) {
@@ -56,6 +66,24 @@ impl State {
             self.member.gone(number, now);
         }
         taken
+    }
+
+    /// Where the memory of a connection is, to a segment that has one of its own.
+    pub(crate) fn find_own(&self, remote: RemoteSegment, part: Part) -> Found {
+        let Some((pair, lent, bytes)) = self.member.borrowed(remote) else { return Found::Nowhere };
+        let connection = self.pairs.get(&pair).and_then(Pair::connection);
+        let own = self.fetched.get(&remote).or_else(|| match connection {
+            Some(_) => None,
+            // It is this very process.
+            None => self.member.own_memory_of(lent).and_then(|local| self.own.get(&local)),
+        });
+        match (own, connection) {
+            (Some(own), _) => Found::Here(own.place(part)),
+            (None, Some(connection)) => {
+                Found::There(Wanted { connection: Arc::clone(connection), remote, lent, bytes, part })
+            }
+            (None, None) => Found::Nowhere,
+        }
     }
 
     fn add_interrupt(&mut self, local: LocalInterrupt, interrupt: Waited) {

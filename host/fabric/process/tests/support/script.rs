@@ -11,6 +11,7 @@ use beeline_fabric_process::{FabricConfig, FabricMember, Map, NotMapped, Sequenc
 
 use super::interrupts::Interrupts;
 use super::say;
+use super::segments::create_own;
 
 /// A member and what it has, by name.
 struct Player {
@@ -74,6 +75,7 @@ impl Player {
             ["create", name, id, bytes] => self.create(name, number(id), false, number(bytes)),
             ["create-auto", name, id, bytes] => self.create(name, number(id), true, number(bytes)),
             ["create-private", name, bytes] => self.create_as(name, 7, (false, true), number(bytes)),
+            ["create-own", name, id, bytes] => self.create_own(name, number(id), number(bytes)),
             ["connect", name, node, id, wait] => self.connect(name, number(node), number(id), timeout(wait)),
             ["prepare", name] => self.call(Call::Prepare(self.locals[name], adapter())),
             ["available", name] => self.call(Call::SetAvailable(self.locals[name], adapter())),
@@ -145,6 +147,17 @@ impl Player {
             self.locals.insert(name.to_owned(), local);
         }
         said(outcome)
+    }
+
+    /// Makes a segment that has its memory alone.
+    fn create_own(&mut self, name: &str, id: u32, bytes: usize) -> String {
+        match create_own(self.member(), id, bytes) {
+            Ok(local) => {
+                self.locals.insert(name.to_owned(), local);
+                format!("ok {id}")
+            }
+            Err(refusal) => format!("{refusal:?}"),
+        }
     }
 
     fn connect(&mut self, name: &str, node: u16, id: u32, timeout_nanos: Option<u64>) -> String {

@@ -1,7 +1,10 @@
 //! Calls that most tests make.
 
+use std::sync::Arc;
+
 use beeline_fabric::{AdapterNumber, Call, LocalSegment, NodeId, Refusal, RemoteSegment, SegmentId, Value};
 use beeline_fabric_process::FabricMember;
+use beeline_mmio::{MemoryOptions, SharedMemory};
 
 fn adapter() -> AdapterNumber {
     AdapterNumber::new(0).unwrap()
@@ -21,6 +24,17 @@ pub fn available_telling(member: &FabricMember, id: u32, bytes: u64, has_callbac
     member.call(Call::Prepare(local, adapter())).unwrap();
     member.call(Call::SetAvailable(local, adapter())).unwrap();
     local
+}
+
+/// Makes a segment that has its memory alone.
+pub fn create_own(member: &FabricMember, id: u32, bytes: usize) -> Result<LocalSegment, Refusal> {
+    let (is_auto, is_private, is_empty, has_callback) = (false, false, true, false);
+    let id = SegmentId(id);
+    let create = Call::CreateSegment { id, is_auto, bytes: 0, is_private, is_empty, has_callback };
+    let Value::Local(local, _) = member.call(create)? else { panic!("no segment was made") };
+    let memory = SharedMemory::create("beeline-test", bytes, MemoryOptions::default()).unwrap();
+    member.register(local, Arc::new(memory))?;
+    Ok(local)
 }
 
 /// Connects to a segment of a node, at once or not at all.

@@ -16,6 +16,7 @@
 mod arch;
 mod arena;
 mod bar;
+mod bar_part;
 #[cfg(test)]
 mod child;
 pub mod clock;
@@ -58,6 +59,7 @@ mod xsk;
 
 pub use arena::{ARENA_PAGE_BYTES, Arena, ArenaError, Part};
 pub use bar::{BarKind, PciBar};
+pub use bar_part::{BarPart, BarPartError};
 pub use copy::{copy_in_raw, copy_out_raw};
 pub use dma::DmaRegion;
 pub use error::MapError;
@@ -81,7 +83,7 @@ pub use read_words::ReadWords;
 pub use region::Region;
 pub use segment::{
     Access, CopyError, DmaBuf, GuardError, HugePages, InUse, MappedPointer, MappedSegment, OnLoss, OwnMemory,
-    Pages, SegmentError, SegmentOptions, StillMapped,
+    Pages, RegisterError, RegisterOptions, RegisteredMemory, SegmentError, SegmentOptions, StillMapped,
 };
 pub use store::StoreWindow;
 pub use word::{Word, Words};

@@ -71,6 +71,23 @@ impl Mapping {
         }
     }
 
+    /// Memory that the program has mapped, and unmaps itself. At any address.
+    ///
+    /// # Safety
+    /// The range stays mapped for loads as long as this or a part of it exists; for stores too where they are made.
+    pub(crate) unsafe fn of_program(start: NonNull<u8>, bytes: usize) -> Self {
+        Mapping {
+            start,
+            bytes,
+            mapped_bytes: 0,
+            backing: Backing::Shared,
+            unmap_bytes: usize::MAX,
+            watched: None,
+            only_in: None,
+            _part: None,
+        }
+    }
+
     /// A part of another mapping, which it keeps, and `kept` with it. It unmaps nothing itself.
     ///
     /// # Safety

@@ -16,6 +16,7 @@ mod options;
 mod own;
 mod place;
 mod process_maps;
+mod program;
 mod source;
 
 use core::ptr::NonNull;
@@ -33,6 +34,7 @@ pub use dma_buf::DmaBuf;
 pub use error::{CopyError, GuardError, SegmentError};
 pub use options::{Access, HugePages, OnLoss, Pages, SegmentOptions};
 pub use own::OwnMemory;
+pub use program::{RegisterError, RegisterOptions, RegisteredMemory};
 
 /// Memory mapped into this process, whose address is known.
 ///
@@ -91,6 +93,15 @@ impl MappedSegment {
         let file = bar::open(sysfs, address, index, kind, options.access == Access::ReadWrite)?;
         let object = file.path.display().to_string();
         Self::of(&source::bar(object, file.fd, file.bytes as u64, options)?, options)
+    }
+
+    /// Maps a part of a BAR whose file is open, up to `end_bytes` of it.
+    pub(crate) fn bar_file(
+        (path, fd): (&Path, BorrowedFd<'_>),
+        end_bytes: u64,
+        options: &SegmentOptions,
+    ) -> Result<Self, SegmentError> {
+        Self::of(&source::bar_file(path.display().to_string(), fd, end_bytes, options)?, options)
     }
 
     fn of(source: &Source<'_>, options: &SegmentOptions) -> Result<Self, SegmentError> {

@@ -230,6 +230,16 @@ pub(super) fn bar(
     device(object, Descriptor::Opened(fd), bytes, options)
 }
 
+/// The file of a BAR, which is open for longer than a mapping takes.
+pub(super) fn bar_file<'fd>(
+    object: String,
+    fd: BorrowedFd<'fd>,
+    bytes: u64,
+    options: &SegmentOptions,
+) -> Result<Source<'fd>, SegmentError> {
+    device(object, Descriptor::Borrowed(fd), bytes, options)
+}
+
 fn device<'fd>(
     object: String,
     fd: Descriptor<'fd>,

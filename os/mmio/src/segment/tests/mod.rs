@@ -5,6 +5,7 @@ mod hostile;
 mod kinds;
 mod limits;
 mod own;
+mod program;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 

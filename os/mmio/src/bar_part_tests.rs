@@ -1,0 +1,147 @@
+//! Parts of BARs, with a folder that looks like sysfs.
+#![cfg(not(miri))]
+
+use std::fs;
+
+use rustix::fs::{Mode, OFlags};
+use tempfile::TempDir;
+
+use super::*;
+use crate::OnLoss;
+
+/// A sysfs with functions, each with its lines of BARs and files of them.
+fn sysfs(functions: &[(&str, &str, &[(&str, usize)])]) -> TempDir {
+    let root = TempDir::new().unwrap();
+    for (function, lines, files) in functions {
+        let folder = root.path().join("bus/pci/devices").join(function);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("resource"), lines).unwrap();
+        for (name, bytes) in *files {
+            fs::write(folder.join(name), vec![0u8; *bytes]).unwrap();
+        }
+    }
+    root
+}
+
+const TWO: &str = "0x00000000fe000000 0x00000000fe003fff 0x0000000000040200
+0x000000000000c000 0x000000000000c07f 0x0000000000040101
+0x0000004000000000 0x000000400000ffff 0x000000000014220c
+0x0000000000000000 0x0000000000000000 0x0000000000000000
+0x0000000000000000 0x0000000000000000 0x0000000000000000
+0x0000000000000000 0x0000000000000000 0x0000000000000000
+0x00000000e0000000 0x00000000e0003fff 0x0000000000042200
+";
+
+fn host() -> TempDir {
+    sysfs(&[
+        ("0000:00:01.0", "", &[]),
+        (
+            "0000:3b:00.1",
+            TWO,
+            &[("resource0", 16384), ("resource1", 128), ("resource2", 65536), ("resource2_wc", 65536)],
+        ),
+    ])
+}
+
+fn why(found: Result<BarPart, BarPartError>) -> String {
+    found.unwrap_err().to_string()
+}
+
+#[test]
+fn part_is_found_in_its_bar_and_mapped_where_it_is() {
+    let host = host();
+    let part = BarPart::find_under(host.path(), 0x40_0000_1010, 0x100).unwrap();
+    assert_eq!((part.bus_address(), part.offset_bytes(), part.bytes()), (0x40_0000_1010, 0x1010, 0x100));
+    assert!(part.to_string().contains("resource2_wc"), "{part}");
+    let options = SegmentOptions {
+        on_loss: OnLoss::Fatal,
+        offset_bytes: 4096,
+        bytes: Some(0x110),
+        ..SegmentOptions::default()
+    };
+    let segment = part.map(&options).unwrap();
+    segment.copy_in(0x10, &[7]).unwrap();
+    let file = host.path().join("bus/pci/devices/0000:3b:00.1/resource2_wc");
+    assert_eq!(fs::read(file).unwrap()[0x1010], 7);
+    let beyond = part.map(&SegmentOptions { bytes: Some(0x111), ..options }).unwrap_err();
+    assert!(matches!(beyond, SegmentError::Outside { .. }), "{beyond}");
+    let default = part.map(&SegmentOptions { on_loss: OnLoss::Refused, ..options }).unwrap_err();
+    assert!(matches!(default, SegmentError::CanBeLost { .. }), "{default}");
+    // The last bytes, and a BAR without a file for combined stores.
+    assert_eq!(BarPart::find_under(host.path(), 0xfe00_3ff0, 16).unwrap().offset_bytes(), 0x3ff0);
+}
+
+#[test]
+fn what_is_in_no_memory_bar_as_a_whole_is_not_found() {
+    let host = host();
+    let roms_first = 0xe000_0000;
+    for (address, bytes) in [
+        (0xfe00_3ff0, 17),
+        (0xfdff_ffff, 2),
+        (0xc000, 16),
+        (0x1000, 4096),
+        (roms_first, 16),
+        (0xfe00_0000, 0),
+        (u64::MAX, 2),
+    ] {
+        let refused = BarPart::find_under(host.path(), address, bytes).unwrap_err();
+        assert!(matches!(refused, BarPartError::NotABar { .. }), "{address:#x}: {refused:?}");
+    }
+    assert!(why(BarPart::find_under(host.path(), 0x1000, 1)).contains("the host's own memory"));
+    let nothing = TempDir::new().unwrap();
+    assert!(matches!(BarPart::find_under(nothing.path(), 0xfe00_0000, 1), Err(BarPartError::NotABar { .. })));
+}
+
+#[test]
+fn bar_whose_file_is_not_there_or_too_small_is_refused() {
+    let host = sysfs(&[("0000:3b:00.1", TWO, &[("resource2", 4096)])]);
+    assert!(matches!(BarPart::find_under(host.path(), 0xfe00_0000, 1), Err(BarPartError::Bar(_))));
+    let small = BarPart::find_under(host.path(), 0x40_0000_1000, 1).unwrap_err();
+    assert!(matches!(small, BarPartError::Outside { whole: 4096, .. }), "{small:?}");
+}
+
+#[test]
+fn descriptor_of_anything_else_is_no_bar() {
+    let host = host();
+    let open = |path: &Path, flags| rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty()).unwrap();
+    let bar = host.path().join("bus/pci/devices/0000:3b:00.1/resource0");
+    // Its name is a BAR's, and its file system is not the kernel's.
+    assert!(why(BarPart::from_fd(open(&bar, OFlags::RDWR), 0, 0, 1)).contains("its file system is"));
+    for flags in [OFlags::RDONLY, OFlags::WRONLY, OFlags::PATH] {
+        assert!(why(BarPart::from_fd(open(&bar, flags), 0, 0, 1)).contains("not open for loads and stores"));
+    }
+    let other = host.path().join("resource0");
+    fs::write(&other, [0; 64]).unwrap();
+    assert!(why(BarPart::from_fd(open(&other, OFlags::RDWR), 0, 0, 1)).contains("is another file"));
+    let (pipe, _) = rustix::pipe::pipe().unwrap();
+    assert!(matches!(BarPart::from_fd(pipe, 0, 0, 1), Err(BarPartError::NotPassed { .. })));
+}
+
+#[test]
+fn names_of_bars_are_told_from_others() {
+    let of = |name: &str| is_bars_name(Path::new(name));
+    let folder = "/sys/devices/pci0000:3a/0000:3b:00.1";
+    assert!(of(&format!("{folder}/resource0")) && of(&format!("{folder}/resource5_wc")));
+    for name in
+        ["resource6", "resource", "resource0_wc_wc", "resource00", "rom", "config", "resource0 (deleted)"]
+    {
+        assert!(!of(&format!("{folder}/{name}")), "{name}");
+    }
+    assert!(!of("/sys/devices/x/resource0") && !of("resource0"));
+}
+
+/// A BAR of this machine, if it has one that can be mapped.
+#[test]
+fn bar_of_this_machine_is_found_by_its_address() {
+    let mut looked_at = 0;
+    for bar in bars(Path::new("/sys")) {
+        let Ok(part) = BarPart::find(bar.first, 16) else { continue };
+        looked_at += 1;
+        assert_eq!((part.bus_address(), part.offset_bytes()), (bar.first, 0));
+        let passed = BarPart::from_fd(part.fd().try_clone_to_owned().unwrap(), bar.first, 0, 16).unwrap();
+        assert_eq!(passed.bytes(), 16);
+    }
+    if looked_at == 0 {
+        println!("left out: no BAR of this machine can be opened");
+    }
+}

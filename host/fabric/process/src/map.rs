@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use beeline_fabric::{Call, Part, Refusal};
 use beeline_mmio::{
-    Access, CopyError, MappedSegment, Pages, ProgramCopyError, ProgramMemory, SegmentOptions, page_bytes,
+    Access, CopyError, MappedSegment, Pages, ProgramCopyError, ProgramMemory, Region, SegmentOptions,
+    page_bytes,
 };
 
 use crate::error::NotMapped;
@@ -128,6 +129,11 @@ impl Map {
         bytes: usize,
     ) -> Result<(), ProgramCopyError> {
         to.copy_out_of(to_offset_bytes, self.mapped(), self.start.saturating_add(offset_bytes), bytes)
+    }
+
+    /// The mapping, and where in it the part begins; nothing if it is for loads alone. Whoever has handles of it has this, too.
+    pub(crate) fn region(&self) -> Option<(Region, usize)> {
+        self.mapped().region().map(|region| (region, self.start))
     }
 
     #[inline]

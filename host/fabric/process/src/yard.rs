@@ -93,10 +93,16 @@ fn config(owner: MemberNumber, place: Place) -> WindowConfig {
 #[derive(Debug)]
 pub(crate) struct Credits(Word);
 
+impl Credits {
+    pub(crate) fn new(word: Word) -> Self {
+        Credits(word)
+    }
+}
+
 impl CreditSource for Credits {
     #[inline]
     fn freed_lines(&mut self) -> u64 {
-        // Acquire: pairs with `publish`, in the process of the interrupt's member.
+        // Acquire: pairs with `publish`, in the receiver's process.
         self.0.load_acquire()
     }
 }
@@ -104,7 +110,7 @@ impl CreditSource for Credits {
 impl CreditSink for Credits {
     #[inline]
     fn publish(&mut self, freed_lines: u64) {
-        // Release: pairs with `freed_lines`, in the triggerer's process. Nobody waits for lines, so nobody is woken.
+        // Release: pairs with `freed_lines`, in the sender's process. Nobody waits for lines, so nobody is woken.
         self.0.store_release(freed_lines);
     }
 }

@@ -6,6 +6,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 pub mod interrupts;
+pub mod queues;
 pub mod random;
 pub mod script;
 pub mod segments;

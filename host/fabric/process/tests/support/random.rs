@@ -11,6 +11,11 @@ impl Random {
         Random(seed)
     }
 
+    /// Of a seed that another process has drawn.
+    pub fn of(seed: u64) -> Self {
+        Random(seed)
+    }
+
     /// Another one, for another thread.
     pub fn split(&mut self) -> Self {
         Random(self.any())

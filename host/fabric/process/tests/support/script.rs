@@ -10,6 +10,7 @@ use beeline_fabric::{
 use beeline_fabric_process::{FabricConfig, FabricMember, Map, NotMapped, Sequence};
 
 use super::interrupts::Interrupts;
+use super::queues::Queues;
 use super::say;
 use super::segments::create_own;
 
@@ -18,6 +19,7 @@ struct Player {
     // Before the member, which they are of.
     maps: HashMap<String, Map>,
     interrupts: Interrupts,
+    queues: Queues,
     locals: HashMap<String, LocalSegment>,
     remotes: HashMap<String, RemoteSegment>,
     sequences: HashMap<String, (Sequence, Option<SequenceStart>)>,
@@ -29,8 +31,8 @@ pub fn run(config: FabricConfig) {
     let member = FabricMember::open(config).unwrap();
     let (maps, locals) = (HashMap::new(), HashMap::new());
     let (remotes, sequences) = (HashMap::new(), HashMap::new());
-    let interrupts = Interrupts::default();
-    let mut player = Player { maps, interrupts, locals, remotes, sequences, member: Some(member) };
+    let (interrupts, queues) = (Interrupts::default(), Queues::default());
+    let mut player = Player { maps, interrupts, queues, locals, remotes, sequences, member: Some(member) };
     say("joined");
     for line in std::io::stdin().lines() {
         let line = line.unwrap();
@@ -114,7 +116,8 @@ impl Player {
             ["fork-checks", name] => self.fork_checks(name),
             ["churn", id] => self.churn(number(id)),
             _ => {
-                let said = self.interrupts.play(self.member.as_ref().unwrap(), words);
+                let member = self.member.as_ref().unwrap();
+                let said = self.interrupts.play(member, words).or_else(|| self.queues.play(member, words));
                 said.unwrap_or_else(|| panic!("{words:?} is no call"))
             }
         }

@@ -1,0 +1,135 @@
+//! Both directions of an open message queue.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use beeline_fabric::{Refusal, SequenceStart, SequenceStatus};
+use beeline_mmio::fence::order_all;
+use beeline_window::{SendError, Sent};
+
+use super::terms::Received;
+use crate::sequence::Sequence;
+use crate::yard::{Inlet, Sender};
+
+#[derive(Debug)]
+pub(crate) struct Ends {
+    sender: Mutex<Sender>,
+    inbox: Mutex<Inbox>,
+    /// Of the connection to the other end's segment.
+    sequence: Sequence,
+    /// The longest message that both ends have said.
+    max_message_bytes: usize,
+}
+
+#[derive(Debug)]
+struct Inbox {
+    inlet: Inlet,
+    /// Bytes of messages, the first of which were given to the program.
+    kept: Vec<u8>,
+    given: usize,
+    /// Whether `inlet` knows that nothing more will come.
+    is_over: bool,
+}
+
+impl Ends {
+    pub(crate) fn new(sender: Sender, inlet: Inlet, sequence: Sequence, max_message_bytes: u32) -> Self {
+        let inbox = Inbox { inlet, kept: Vec::new(), given: 0, is_over: false };
+        let max_message_bytes = (max_message_bytes as usize).min(sender.max_payload_bytes());
+        Ends { sender: Mutex::new(sender), inbox: Mutex::new(inbox), sequence, max_message_bytes }
+    }
+
+    pub(crate) fn send(&self, message: &[u8]) -> Result<Sent, Refusal> {
+        if message.len() > self.max_message_bytes {
+            return Err(Refusal::IllegalParameter);
+        }
+        if self.start()?.is_none() {
+            return Ok(Sent::Full);
+        }
+        if message.is_empty() {
+            return Ok(Sent::Sent);
+        }
+        match lock(&self.sender).try_send(message) {
+            Ok(sent) => Ok(sent),
+            // It counts lines as free that were never sent.
+            Err(SendError::Credits(_) | SendError::ReceiverGone) => Err(Refusal::NotConnected),
+            Err(SendError::TooLong { .. }) => Err(Refusal::IllegalParameter),
+        }
+    }
+
+    pub(crate) fn send_checked(&self, message: &[u8]) -> Result<Sent, Refusal> {
+        let Some(start) = self.start()? else { return Ok(Sent::Full) };
+        let sent = self.send(message)?;
+        match self.sequence.check(start) {
+            SequenceStatus::NotRetriable => Err(Refusal::NotConnected),
+            // A link that went down meanwhile: the bytes are in memory nevertheless, and leave with the next store that gets through.
+            SequenceStatus::Ok | SequenceStatus::Retriable | SequenceStatus::Pending => Ok(sent),
+        }
+    }
+
+    /// Where a sequence begins; nothing while a link is down.
+    fn start(&self) -> Result<Option<SequenceStart>, Refusal> {
+        match self.sequence.start() {
+            (SequenceStatus::NotRetriable, _) => Err(Refusal::NotConnected),
+            (_, start) => Ok(start),
+        }
+    }
+
+    pub(crate) fn receive(&self, into: &mut [u8]) -> Result<Received, Refusal> {
+        lock(&self.inbox).receive(into, &self.sequence)
+    }
+
+    pub(crate) fn free_bytes(&self) -> usize {
+        let free_lines = lock(&self.sender).free_lines() as usize;
+        (free_lines * 64).saturating_sub(8).min(self.max_message_bytes)
+    }
+
+    pub(crate) fn kept_bytes(&self) -> usize {
+        lock(&self.inbox).kept_bytes()
+    }
+}
+
+impl Inbox {
+    fn kept_bytes(&self) -> usize {
+        self.kept.len() - self.given
+    }
+
+    fn receive(&mut self, into: &mut [u8], sequence: &Sequence) -> Result<Received, Refusal> {
+        while self.kept_bytes() < into.len() {
+            match self.inlet.poll() {
+                // What is asked for is mostly what was sent: then nothing is kept in between.
+                Ok(Some(mut message)) if self.kept.is_empty() && message.len() == into.len() => {
+                    message.copy_out(into);
+                    return Ok(Received::All);
+                }
+                Ok(Some(mut message)) => {
+                    message.copy_to(&mut self.kept);
+                    continue;
+                }
+                Ok(None) => {}
+                // It is gone, or what it sent is no message.
+                Err(_) => return Err(Refusal::NotConnected),
+            }
+            if self.is_over || sequence.is_there() {
+                return Ok(Received::TooFew);
+            }
+            // What the other end stored before it went is looked at after it was found gone.
+            order_all();
+            self.inlet.sender_gone();
+            self.is_over = true;
+        }
+        let end = self.given + into.len();
+        into.copy_from_slice(&self.kept[self.given..end]);
+        self.given = end;
+        if self.given == self.kept.len() {
+            self.kept.clear();
+            self.given = 0;
+        } else if self.given >= self.kept.len() / 2 {
+            self.kept.drain(..self.given);
+            self.given = 0;
+        }
+        Ok(Received::All)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

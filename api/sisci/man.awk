@@ -27,7 +27,7 @@ inside {
 }
 
 # Of a constant, its meaning.
-/^#define SCI_/ && comment != "" { meaning[$2] = flat(comment); comment = ""; next }
+/^#define SCIL?_/ && comment != "" { meaning[$2] = flat(comment); comment = ""; next }
 /^#/ { next }
 
 # Of a function, a page.
@@ -104,15 +104,15 @@ function page(    name, file, rest, lines, count, at, line, where, parts) {
         parts[where] = parts[where] line "\n"
     }
     file = head(name, 3, first_sentence(comment))
-    print ".SH SYNOPSIS\n.nf\n#include <sisci_api.h>\n\n" declaration "\n.fi\n\nLink with \\-lsisci." > file
+    print ".SH SYNOPSIS\n.nf\n#include <" (FILENAME ~ /scilib\.h$/ ? "scilib.h" : "sisci_api.h") ">\n\n" declaration "\n.fi\n\nLink with \\-lsisci." > file
     section(file, "DESCRIPTION", parts)
     section(file, "PARAMETERS", parts)
     section(file, "RETURN VALUE", parts)
     section(file, "FLAGS", parts)
-    meanings(file, parts["FLAGS"], "SCI_FLAG_")
+    meanings(file, parts["FLAGS"], "SCIL?_FLAG_")
     section(file, "FLAGS AND ERRORS", parts)
     section(file, "ERRORS", parts)
-    if (declaration ~ /sci_error_t \*error/ && (parts["ERRORS"] == "" || parts["ERRORS"] ~ /SCI_ERR_/)) {
+    if (declaration ~ /sci_error_t (\*error|SCIL)/ && (parts["ERRORS"] == "" || parts["ERRORS"] ~ /SCI_ERR_/)) {
         print (parts["ERRORS"] == "" ? ".SH ERRORS" : ".PP") > file
         print "Codes beside those that\n.BR sisci (7)\nnames for every function:" > file
         meanings(file, parts["ERRORS"] (parts["ERRORS"] == "" ? " SCI_ERR_ILLEGAL_PARAMETER" : ""), "SCI_ERR_")

@@ -34,6 +34,8 @@
  * ORDER. Stores through a map may arrive in any order. SCIFlush(), SCIStoreBarrier() and SCICheckSequence() say what has left and
  * what has arrived. SCIMemCpy() and SCIMemWrite() flush before they return unless told not to.
  *
+ * QUEUES of messages between two processes, which are made of segments, are in scilib.h.
+ *
  * ABSENT. These functions are there to be linked, answer SCI_ERR_NOT_IMPLEMENTED and do nothing: SCIShareSegment(),
  * SCIAttachLocalSegment(), SCIRegisterSegmentMemory(), SCICreateNamedInterrupt(). These flags are
  * SCI_ERR_FLAG_NOT_IMPLEMENTED: of groups SCI_FLAG_BROADCAST and SCI_FLAG_ALLOW_UNICAST; of segments SCI_FLAG_EMPTY,

@@ -2,22 +2,23 @@
 
 /// Defines constants, and exports each as the data symbol that older headers declare.
 macro_rules! exported {
-    ($($name:ident = $value:literal;)*) => {
+    ($list:ident, $prefix:literal: $($name:ident = $value:literal;)*) => {
         /// Every name with its value.
         #[cfg(test)]
-        const EXPORTED: &[(&str, u32)] = &[$((stringify!($name), $value)),*];
+        const $list: &[(&str, u32)] = &[$((stringify!($name), $value)),*];
 
         $(
         #[allow(dead_code, reason = "programs have all of them")]
         pub(crate) const $name: u32 = $value;
         const _: () = {
-            #[unsafe(export_name = concat!("_SISCI_PUBLIC_CONST_", stringify!($name)))]
+            #[unsafe(export_name = concat!($prefix, stringify!($name)))]
             static EXPORTED: u32 = $value;
         };
     )*};
 }
 
 exported! {
+    EXPORTED, "_SISCI_PUBLIC_CONST_":
     SCI_FLAG_USE_CALLBACK = 0x1;
     SCI_FLAG_EMPTY = 0x2;
     SCI_FLAG_PRIVATE = 0x4;
@@ -105,6 +106,19 @@ exported! {
     SCI_Q_MAP_IOADDR = 0x501;
     SCI_Q_MAP_PHYS_ADDR = 0x502;
 }
+
+exported! {
+    EXPORTED_OF_SCILIB, "_SCIL_PUBLIC_CONST_":
+    SCIL_FLAG_ERROR_CHECK_DATA = 0x1;
+    SCIL_FLAG_ERROR_CHECK_PROT = 0x2;
+    SCIL_FLAG_FULL_ERROR_CHECK = 0x3;
+    SCIL_FLAG_MSG_FLUSH = 0x4;
+    SCIL_FLAG_SEND_RECEIVE_PAIRS_ONLY = 0x8;
+}
+
+/// Set in the numbers of segments that are those of message queues.
+pub(crate) const MSG_QUEUE_LIB_IDENTIFIER_MASK: u32 = 0x1000_0000;
+
 /// A time that is never over.
 pub(crate) const SCI_INFINITE_TIMEOUT: u32 = 0xffff_ffff;
 
@@ -131,13 +145,15 @@ mod tests {
     fn flags_and_queries_are_those_of_the_facts() {
         let facts: Table = include_str!("../facts.toml").parse().unwrap();
         let mut known = 0;
-        for (name, fact) in ["flags", "queries"].iter().flat_map(|kind| facts[*kind].as_table().unwrap()) {
+        let exported = [EXPORTED, EXPORTED_OF_SCILIB].concat();
+        let kinds = ["flags", "queries", "scil_flags"];
+        for (name, fact) in kinds.iter().flat_map(|kind| facts[*kind].as_table().unwrap()) {
             let value =
-                EXPORTED.iter().find(|(exported, _)| exported == name).map(|(_, value)| i64::from(*value));
+                exported.iter().find(|(exported, _)| exported == name).map(|(_, value)| i64::from(*value));
             assert_eq!(value, fact["value"].as_integer(), "{name}");
             known += 1;
         }
-        assert_eq!(EXPORTED.len(), known);
+        assert_eq!(exported.len(), known);
     }
 
     #[test]
@@ -145,6 +161,7 @@ mod tests {
         let facts: Table = include_str!("../facts.toml").parse().unwrap();
         let number = |name: &str| facts["numbers"][name]["value"].as_integer();
         assert_eq!(number("SCI_INFINITE_TIMEOUT"), Some(i64::from(SCI_INFINITE_TIMEOUT)));
+        assert_eq!(number("MSG_QUEUE_LIB_IDENTIFIER_MASK"), Some(i64::from(MSG_QUEUE_LIB_IDENTIFIER_MASK)));
         let reasons =
             [SCI_CB_CONNECT, SCI_CB_DISCONNECT, SCI_CB_NOT_OPERATIONAL, SCI_CB_OPERATIONAL, SCI_CB_LOST];
         let statuses = [SCI_SEQ_OK, SCI_SEQ_RETRIABLE, SCI_SEQ_NOT_RETRIABLE, SCI_SEQ_PENDING];

@@ -49,7 +49,7 @@ pub(crate) fn unexpected() -> Failure {
 }
 
 /// The code of SISCI for what the edge says by itself; codes of SISCI stay as they are.
-fn code_of(status: c_int) -> u32 {
+pub(crate) fn code_of(status: c_int) -> u32 {
     match status {
         status::INVALID => errors::ILLEGAL_PARAMETER,
         status::REFUSED => errors::MAX_ENTRIES,

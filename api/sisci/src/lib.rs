@@ -26,6 +26,7 @@ mod interrupt;
 mod lifecycle;
 mod local;
 mod map;
+mod message_queue;
 mod node;
 mod plain_interrupt;
 mod query;

@@ -69,6 +69,11 @@ fn interrupts_answer_as_documented() {
     run("interrupt");
 }
 
+#[test]
+fn message_queues_answer_as_documented() {
+    run("queue");
+}
+
 /// The same programs with a compiler's checks of memory and of undefined behaviour. The library takes its memory from the same
 /// allocator, so what it frees twice or copies into afterwards is found, too.
 #[test]

@@ -4,7 +4,7 @@
 
 mod c;
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -46,7 +46,7 @@ struct Running {
 fn start(root: &Path, node: &str, program: &str, arguments: &str) -> Running {
     let mut command = Command::new(built().join(program));
     command.args(arguments.split_whitespace()).env("BEELINE_ROOT", root).env("BEELINE_NODE", node);
-    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let output = BufReader::new(child.stdout.take().unwrap());
     let child = Arc::new(Mutex::new(child));
     let watched = Arc::downgrade(&child);
@@ -124,6 +124,7 @@ fn node_that_there_cannot_be_is_not_waited_for() {
         ("copy", "-client -rn 252"),
         ("rpc", "-client -rn 252"),
         ("recovery", "-producer -rn 252"),
+        ("queue", "-client -rn 252"),
     ] {
         start(place.path(), "8", program, arguments).fail();
     }
@@ -175,6 +176,22 @@ fn questions_are_answered_by_data_interrupts() {
         assert_eq!(client.finish(), "150 answers, sum 1136275\n");
     }
     assert_eq!(server.finish(), "300 calls answered\n");
+}
+
+#[test]
+fn lines_go_through_a_message_queue() {
+    let place = tempfile::tempdir().unwrap();
+    let server = start(place.path(), "4", "queue", "-server -rn 8");
+    let mut client = start(place.path(), "8", "queue", "-client -rn 4");
+    let longest = "x".repeat(1000);
+    let mut input = client.child.lock().unwrap().stdin.take().unwrap();
+    for (line, bytes) in [("hello", 5), ("", 0), (longest.as_str(), 1000)] {
+        writeln!(input, "{line}").unwrap();
+        assert_eq!(client.line(), bytes.to_string());
+    }
+    drop(input);
+    assert_eq!(client.finish(), "");
+    assert_eq!(server.finish(), format!("hello\n\n{longest}\n"));
 }
 
 #[test]

@@ -66,9 +66,10 @@ fn another_number_of_adapters_than_the_librarys_does_not_compile() {
 #[test]
 fn headers_have_no_name_that_the_facts_lack() {
     let facts = Facts::read();
-    let macros = preprocessed("#include <sisci_api.h>\n", &["-dM"]);
+    let macros = preprocessed("#include <scilib.h>\n", &["-dM"]);
     let names = macros.lines().filter_map(|line| line.strip_prefix("#define ")?.split_whitespace().next());
-    let ours = |name: &&str| ["SCI", "DIS", "GetSci", "SetSci"].iter().any(|start| name.starts_with(start));
+    let ours =
+        |name: &&str| ["SCI", "DIS", "MSG", "GetSci", "SetSci"].iter().any(|start| name.starts_with(start));
     let is_guard = |name: &str| name.ends_with("_H");
     let found: BTreeSet<&str> =
         names.filter(ours).filter(|name| !is_guard(name) && !OWN_MACROS.contains(name)).collect();
@@ -85,7 +86,7 @@ fn comment_of_each_function_names_its_flags() {
         let as_another = comment.contains("lags: as ") || comment.contains("lags and errors: as ");
         let named: BTreeSet<&str> = comment
             .split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
-            .filter(|word| word.starts_with("SCI_FLAG_"))
+            .filter(|word| word.starts_with("SCI_FLAG_") || word.starts_with("SCIL_FLAG_"))
             .collect();
         let takes: BTreeSet<&str> = function.flags.iter().flatten().map(String::as_str).collect();
         let missing: Vec<_> = takes.difference(&named).collect();
@@ -101,7 +102,7 @@ fn comment_of_each_function_names_its_flags() {
 
 /// A program that does not compile unless the headers say what the facts say.
 fn checks(facts: &Facts, check: &str) -> String {
-    let mut text = "#include <sisci_api.h>\n".to_owned();
+    let mut text = "#include <scilib.h>\n".to_owned();
     for (name, value) in facts.values() {
         writeln!(text, "{check}({name} == {value:#x}u, \"{name}\");").unwrap();
     }

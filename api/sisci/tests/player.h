@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "scilib.h"
 #include "sisci_api.h"
 
 #define WORDS 24
@@ -134,7 +135,7 @@ static int constant(const char *prefix, const char *name, size_t length, unsigne
   return 0;
 }
 
-/* A number, a constant, a flag without SCI_FLAG_, or several of them with | between. */
+/* A number, a constant, a flag without SCI_FLAG_ or SCIL_FLAG_, or several of them with | between. */
 static unsigned long long number(struct call *call)
 {
   const char *at = word(call);
@@ -150,6 +151,7 @@ static unsigned long long number(struct call *call)
       if (end != at + length)
         fail("no number", at);
     } else if (constant("SCI_FLAG_", at, length, &value) || constant("SCI_", at, length, &value) ||
+               constant("SCIL_FLAG_", at, length, &value) ||
                constant("", at, length, &value)) {
       sum |= value;
     } else {

@@ -114,12 +114,25 @@ impl<T: Kind> HandleVariable<'_, T> {
         (!handle.0.is_null()).then_some(handle)
     }
 
-    /// Makes C's variable NULL.
-    pub fn clear(&self) {
+    /// Fails where C passed NULL for the variable.
+    ///
+    /// # Errors
+    /// It is NULL.
+    pub fn check(&self, what: &str) -> Outcome<()> {
+        if self.0.is_null() { Err(Failure::invalid(format!("{what} is NULL"))) } else { Ok(()) }
+    }
+
+    /// Puts a handle into C's variable, if there is one.
+    pub fn put(&self, handle: Handle<T>) {
         if !self.0.is_null() {
             // SAFETY: as in `held`: a variable of C, which this call alone uses.
-            unsafe { self.0.write(Handle::NULL) };
+            unsafe { self.0.write(handle) };
         }
+    }
+
+    /// Makes C's variable NULL.
+    pub fn clear(&self) {
+        self.put(Handle::NULL);
     }
 }
 

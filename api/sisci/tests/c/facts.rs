@@ -18,7 +18,7 @@ pub struct Function {
     pub takes: Vec<String>,
     /// Flags that it knows; `None` if it has no such parameter.
     pub flags: Option<Vec<String>>,
-    /// Whether it gives a code.
+    /// Whether its last parameter is where its code is put.
     pub has_error: bool,
     /// Whether the programs that are known need it.
     pub is_core: bool,
@@ -46,7 +46,7 @@ impl Facts {
 
     /// Macros that are data symbols of the library, too.
     pub fn symbols(&self) -> impl Iterator<Item = (&str, i64)> {
-        self.of("flags").chain(self.of("queries"))
+        self.of("flags").chain(self.of("queries")).chain(self.of("scil_flags"))
     }
 
     /// Type, name and number of what enumerations have.
@@ -78,6 +78,11 @@ impl Function {
             has_error: fact.get("error").is_some(),
             is_core: fact.get("core").is_some(),
         }
+    }
+
+    /// Whether it gives a code, by its last parameter or as it returns.
+    pub fn gives_code(&self) -> bool {
+        self.has_error || self.returns == "sci_error_t"
     }
 
     /// Types of all parameters.

@@ -30,9 +30,22 @@ pub fn headers() -> Vec<String> {
     own.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect()
 }
 
+/// Where functions are declared.
+fn declaring() -> Vec<PathBuf> {
+    let include = Path::new(HERE).join("include");
+    let mut found = files(&include.join("sisci_api"));
+    found.push(include.join("scilib.h"));
+    found
+}
+
+/// Whether a name is one of SCILib, whose symbols have another prefix.
+pub fn is_of_scilib(name: &str) -> bool {
+    name.starts_with("SCIL")
+}
+
 /// Each function with the comment before it.
 pub fn comments() -> impl Iterator<Item = (String, String)> {
-    let texts = files(&Path::new(HERE).join("include/sisci_api")).into_iter();
+    let texts = declaring().into_iter();
     texts.map(|path| std::fs::read_to_string(path).unwrap()).flat_map(|text| {
         let parts: Vec<String> = text.split("/**").skip(1).map(str::to_owned).collect();
         parts.into_iter().filter_map(|part| {
@@ -46,7 +59,7 @@ pub fn comments() -> impl Iterator<Item = (String, String)> {
 
 /// Names of the parameters of each function, as its declaration has them.
 pub fn parameter_names() -> BTreeMap<String, Vec<String>> {
-    let texts = files(&Path::new(HERE).join("include/sisci_api")).into_iter();
+    let texts = declaring().into_iter();
     let declarations = texts.flat_map(|path| {
         let text = std::fs::read_to_string(path).unwrap();
         text.split("*/").skip(1).filter_map(declared).collect::<Vec<_>>()

@@ -74,6 +74,7 @@ fn call(name: &str, function: &Function, facts: &Facts) -> String {
         ""
     };
     match function.returns.as_str() {
+        "sci_error_t" => writeln!(text, "  add(call, name_of_code({made}));").unwrap(),
         "void" => writeln!(text, "  {made};\n{added}").unwrap(),
         returns => {
             writeln!(text, "  {returns} given = {made};\n{added}").unwrap();

@@ -37,7 +37,7 @@ pub use interrupts::{DataInterrupt, DataTrigger, Interrupt, InterruptOptions, No
 pub use map::{Map, MapOptions};
 pub use member::{FabricConfig, FabricMember};
 pub use questions::AnswerError;
-pub use queue::{MessageQueue, QueueConfig, Received};
+pub use queue::{MessageQueue, QueueConfig, Received, Sent};
 pub use sequence::Sequence;
 pub use survey::{AskError, Report, Survey, SurveyError};
 pub use words::WordsError;

@@ -13,7 +13,6 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use beeline_fabric::Refusal;
-use beeline_window::Sent;
 
 use crate::member::FabricMember;
 use crate::shared::Shared;
@@ -21,7 +20,7 @@ use crate::shared::Shared;
 use ends::Ends;
 use header::Room;
 use opening::{Opening, Step};
-pub use terms::{QueueConfig, Received};
+pub use terms::{QueueConfig, Received, Sent};
 
 /// One end of a message queue. Its segment is removed when this is dropped; the other end then learns that it is gone, after what was
 /// sent before.

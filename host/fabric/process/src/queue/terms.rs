@@ -1,6 +1,7 @@
 //! What a program says of a message queue, and is told.
 
 use beeline_fabric::{AdapterNumber, NodeId, SegmentId};
+pub use beeline_window::Sent;
 
 /// What the two ends of a message queue say of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -123,7 +123,7 @@ impl Shared {
         self.lets_go.of(Of::Local(local));
         let removed = self.call(Call::RemoveSegment { local, is_forced })?;
         let memory = self.lock().own.remove(&local);
-        self.domain.disposer().dispose(memory);
+        self.drop_elsewhere(memory);
         Ok(removed)
     }
 
@@ -131,8 +131,15 @@ impl Shared {
         self.lets_go.of(Of::Remote(remote));
         let ended = self.call(Call::Disconnect(remote))?;
         let memory = self.lock().fetched.remove(&remote);
-        self.domain.disposer().dispose(memory);
+        self.drop_elsewhere(memory);
         Ok(ended)
+    }
+
+    /// Has memory dropped on another thread, which is woken only if there is some.
+    fn drop_elsewhere(&self, memory: Option<impl Send + 'static>) {
+        if let Some(memory) = memory {
+            self.domain.disposer().dispose(memory);
+        }
     }
 
     /// Makes a call that gives something to be mapped. Also if this process does not have its memory it counts as mapped.

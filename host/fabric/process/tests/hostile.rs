@@ -254,6 +254,7 @@ impl Drop for AtEnd<'_> {
 #[test]
 fn members_that_scribble_over_boards_and_claims_harm_nobody_else() {
     const ROUNDS: u32 = 300;
+    const MOST_ROUNDS: u32 = 20 * ROUNDS;
     let (fabric, mut random) = (Fabric::new(), Random::new());
     let owner = FabricMember::open(fabric.config(12)).unwrap();
     let user = FabricMember::open(fabric.config(8)).unwrap();
@@ -286,8 +287,9 @@ fn members_that_scribble_over_boards_and_claims_harm_nobody_else() {
         scope.spawn(move || scribble(&claims, &[0, 1, 2, 3].map(|slot| (slot, 0)), of_claims, over));
         // Also when this fails.
         let _end = AtEnd(&is_over);
-        let mut uses = 0;
-        for round in 0..ROUNDS {
+        let (mut round, mut uses) = (0, 0);
+        // On a busy machine those who scribble may not run for as long as many rounds take.
+        while round < ROUNDS || (round < MOST_ROUNDS && !(1..round).contains(&uses)) {
             uses += u32::from(use_whatever(&user, 4, 7));
             let remote = connect(&user, 12, 9).unwrap();
             let sequence = user.sequence(remote).unwrap();
@@ -301,10 +303,8 @@ fn members_that_scribble_over_boards_and_claims_harm_nobody_else() {
             }
             // Whoever claims it for ever does not keep it.
             assert_eq!(owner.call(Call::RemoveSegment { local, is_forced: true }), Ok(Value::Nothing));
+            round += 1;
         }
-        assert!(
-            (1..ROUNDS).contains(&uses),
-            "{uses} of {ROUNDS}: neither always nor never what it should be"
-        );
+        assert!((1..round).contains(&uses), "{uses} of {round}: neither always nor never what it should be");
     });
 }

@@ -13,6 +13,9 @@ use crate::pair::{Pair, Reachable, reach};
 use crate::words::{CLAIMS, Published, WordsError};
 use crate::yard::Yard;
 
+/// What the calling thread gives back itself: less than it takes to wake another one. What is larger takes as long as it has pages.
+const GIVEN_BACK_HERE_BYTES: u64 = 64 << 10;
+
 /// Memory of the bank, given back where it is dropped.
 struct Unused {
     bank: Arc<SharedMemory>,
@@ -38,8 +41,12 @@ impl Shared {
             Want::Reach { pair, node, member } => return self.begin_to_reach(pair, node, member),
             Want::Ring(pair) => self.ring(pair),
             Want::Punch { offset, bytes } => {
-                let bank = Arc::clone(&self.bank);
-                self.domain.disposer().dispose(Unused { bank, offset, bytes });
+                let unused = Unused { bank: Arc::clone(&self.bank), offset, bytes };
+                if bytes > GIVEN_BACK_HERE_BYTES {
+                    self.domain.disposer().dispose(unused);
+                } else {
+                    drop(unused);
+                }
             }
             Want::Close(pair) => {
                 let closed = self.lock().pairs.remove(&pair);
@@ -122,5 +129,67 @@ impl Drop for Unused {
         if let Err(error) = self.bank.give_back(offset, bytes) {
             tracing::warn!(%error, self.bytes, "memory of a segment that was removed is not given back");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, channel};
+
+    use beeline_domain::DomainConfig;
+    use beeline_fabric::{AdapterNumber, Call, LocalSegment, Part, SegmentId, Value};
+    use rustix::fs::fstat;
+
+    use super::*;
+    use crate::map::{Map, MapOptions};
+    use crate::member::{FabricConfig, FabricMember};
+    use crate::shared::Of;
+
+    /// Keeps the disposer's thread until the test lets go of the other end.
+    struct Holding(Receiver<()>);
+
+    impl Drop for Holding {
+        fn drop(&mut self) {
+            let _ = self.0.recv();
+        }
+    }
+
+    /// A segment of which a byte of each page was stored.
+    fn stored(member: &FabricMember, id: u32, bytes: u64) -> LocalSegment {
+        let (id, is_auto, is_private, is_empty, has_callback) = (SegmentId(id), false, false, false, false);
+        let create = Call::CreateSegment { id, is_auto, bytes, is_private, is_empty, has_callback };
+        let Ok(Value::Local(local, _)) = member.call(create) else { panic!("no segment was made") };
+        let part = Part { offset: 0, bytes };
+        let map = Map::new(&member.shared, Of::Local(local), part, MapOptions::default()).unwrap();
+        (0..bytes as usize).step_by(4096).for_each(|offset| map.copy_in(offset, &[1]).unwrap());
+        local
+    }
+
+    #[test]
+    fn small_segment_is_given_back_by_who_removes_it_and_a_large_one_by_the_disposer() {
+        let dir = tempfile::tempdir().unwrap();
+        let (node, adapter) = (NodeId(4), AdapterNumber::new(0).unwrap());
+        let domain = DomainConfig { root: Some(dir.path().to_owned()), name: "fabric".to_owned() };
+        let member =
+            FabricMember::open(FabricConfig { domain, node, adapters: vec![adapter], nodes: vec![node] })
+                .unwrap();
+        let bank_bytes = || fstat(member.shared.bank.fd()).unwrap().st_blocks as u64 * 512;
+        let large = 2 * GIVEN_BACK_HERE_BYTES;
+        let small = stored(&member, 1, GIVEN_BACK_HERE_BYTES);
+        let other = stored(&member, 2, large);
+        let (lets_go, held) = channel();
+        let disposer = member.shared.domain.disposer();
+        disposer.dispose(Holding(held));
+        assert_eq!(bank_bytes(), GIVEN_BACK_HERE_BYTES + large);
+        member.call(Call::RemoveSegment { local: small, is_forced: false }).unwrap();
+        assert_eq!(bank_bytes(), large);
+        member.call(Call::RemoveSegment { local: other, is_forced: false }).unwrap();
+        assert_eq!(bank_bytes(), large);
+        drop(lets_go);
+        let (said, hears) = channel::<()>();
+        disposer.dispose(said);
+        // Its turn comes after that of the segment.
+        assert!(hears.recv().is_err());
+        assert_eq!(bank_bytes(), 0);
     }
 }

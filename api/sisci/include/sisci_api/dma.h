@@ -63,7 +63,7 @@ void SCIRemoveDMAQueue(sci_dma_queue_t dq, unsigned int flags, sci_error_t *erro
  * Errors: SCI_ERR_OUT_OF_RANGE (nothing is started); SCI_ERR_BUSY (POSTED); SCI_ERR_ILLEGAL_OPERATION (GATHER, or a segment of
  * another adapter); SCI_ERR_SEGMENT_NOT_CONNECTED; SCI_ERR_NOT_CONNECTED; SCI_ERR_TRANSFER_FAILED (with SCI_FLAG_DMA_WAIT).
  * Ordering: all bytes are visible to the other side once the state is DONE; until then each byte of the destination may be old or
- * new.
+ * new. A transfer of at most 64 KiB has mostly ended when the function returns.
  */
 void SCIStartDmaTransfer(sci_dma_queue_t dq, sci_local_segment_t localSegment, sci_remote_segment_t remoteSegment,
                          size_t localOffset, size_t size, size_t remoteOffset, sci_cb_dma_t callback, void *arg,

@@ -131,6 +131,29 @@ fn entries_outside_a_segment_and_segments_that_are_not_there_are_refused_and_not
 }
 
 #[test]
+fn small_job_has_ended_when_it_is_started_or_posted() {
+    let fabric = Fabric::new();
+    let two = Two::new(&fabric, LARGE);
+    let (queue, map) = (two.queue(), two.map(LARGE));
+    let parts = [entry(0, 8192, 8000), entry(8192, 0, 8192)];
+    for turn in 0..100u8 {
+        map.copy_in(0, &[turn; 64]).unwrap();
+        queue.start(two.transfer(DmaDirection::Write, &parts)).unwrap();
+        assert_eq!(queue.state(), DmaState::Done, "turn {turn}");
+        map.copy_in(0, &[!turn; 64]).unwrap();
+        queue.start(two.transfer(DmaDirection::Read, &[entry(0, 8192, 64)])).unwrap();
+        let mut found = [0; 64];
+        map.copy_out(0, &mut found).unwrap();
+        assert_eq!(found, [turn; 64]);
+        queue.reset().unwrap();
+        queue.gather((two.local, two.remote), DmaDirection::Write, entry(0, 0, 64 << 10)).unwrap();
+        queue.post().unwrap();
+        assert_eq!(queue.state(), DmaState::Done, "turn {turn}");
+        queue.reset().unwrap();
+    }
+}
+
+#[test]
 fn segments_are_in_use_as_long_as_a_job_is_under_way_and_no_longer() {
     let fabric = Fabric::new();
     let mut two = Two::new(&fabric, LARGE);

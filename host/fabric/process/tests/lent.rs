@@ -79,7 +79,7 @@ fn stopped_member_delays_nobody_but_who_wants_its_memory() {
     owner.expect("available s", "ok");
     let user = FabricMember::open(fabric.config(8)).unwrap();
     let remote = connect(&user, 4, 7).unwrap();
-    owner.signal(Signal::STOP);
+    owner.stop();
     std::thread::scope(|scope| {
         let mapping = scope.spawn(|| refusal(user.map_remote(remote, ALL)));
         let others = create_own(&user, 1, 64).unwrap();

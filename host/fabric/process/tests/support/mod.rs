@@ -169,6 +169,17 @@ impl Process {
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
+    /// Stops all of its threads. A thread that runs on another processor may answer something after the signal was sent.
+    pub fn stop(&self) {
+        self.signal(Signal::STOP);
+        let is_stopped = |thread: std::fs::DirEntry| {
+            let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+            stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" T"))
+        };
+        let threads = format!("/proc/{}/task", self.child.id());
+        wait_until(|| std::fs::read_dir(&threads).unwrap().all(|thread| is_stopped(thread.unwrap())));
+    }
+
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

@@ -8,8 +8,8 @@ use crate::ids::{AdapterNumber, Name, NodeId, Slot};
 use crate::link::LinkWord;
 use crate::segment::memory::Memory;
 use layout::{
-    EntryState, FORMAT_WORD, IDENTITY, LIFE, Life, NODE, entry_state, entry_word, link_word, memory_of,
-    memory_words, name_of, name_word,
+    EntryState, FORMAT_WORD, IDENTITY, LIFE, Life, NODE, entry_group, entry_state, entry_word, link_word,
+    memory_of, memory_words, name_of, name_word,
 };
 
 /// The board of this member.
@@ -61,6 +61,12 @@ impl<P: PublishPort> OwnBoard<P> {
         for (word, value) in (3..).zip(memory_words(memory)) {
             self.port.publish(entry_word(slot, word), value);
         }
+        self.set_group(slot, 0);
+    }
+
+    /// Says which segment of several holders an entry is.
+    pub(crate) fn set_group(&mut self, slot: Slot, group: u64) {
+        self.port.publish(entry_group(slot), group);
     }
 
     pub(crate) fn set_entry(&mut self, slot: Slot, state: EntryState) {
@@ -81,6 +87,8 @@ pub(crate) struct Entry {
     pub(crate) name: Option<Name>,
     pub(crate) bytes: u64,
     pub(crate) memory: Memory,
+    /// Which segment of several holders it is; zero if it is none.
+    pub(crate) group: u64,
 }
 
 /// How often an entry is read that changes meanwhile. Its member changes it a few times in its life; one that does so all the time
@@ -92,7 +100,8 @@ pub(crate) fn read_entry(board: &impl ViewPort, slot: Slot) -> Option<Entry> {
     (0..READS).find_map(|_| {
         let state = EntryState::of(board.load(entry_state(slot)));
         let [name, bytes, memory, number] = [1, 2, 3, 4].map(|word| board.load(entry_word(slot, word)));
-        let entry = Entry { state, name: name_of(name), bytes, memory: memory_of(memory, number) };
+        let (memory, group) = (memory_of(memory, number), read_group(board, slot));
+        let entry = Entry { state, name: name_of(name), bytes, memory, group };
         (EntryState::of(board.load(entry_state(slot))) == state).then_some(entry)
     })
 }
@@ -101,6 +110,11 @@ pub(crate) fn read_entry(board: &impl ViewPort, slot: Slot) -> Option<Entry> {
 #[inline]
 pub(crate) fn read_state(board: &impl ViewPort, slot: Slot) -> EntryState {
     EntryState::of(board.load(entry_state(slot)))
+}
+
+#[inline]
+pub(crate) fn read_group(board: &impl ViewPort, slot: Slot) -> u64 {
+    board.load(entry_group(slot))
 }
 
 #[inline]

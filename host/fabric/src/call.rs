@@ -1,11 +1,14 @@
 //! What a program asks of a member, and what it gets.
 
+use core::num::NonZeroU64;
+
 use crate::event::{LocalEvent, RemoteEvent};
 use crate::ids::{
-    AdapterNumber, InterruptNumber, LocalInterrupt, LocalSegment, NodeId, PairId, RemoteInterrupt,
-    RemoteSegment, SegmentId, Ticket,
+    AdapterNumber, InterruptNumber, LocalInterrupt, LocalSegment, MemberNumber, Name, NodeId, PairId,
+    RemoteInterrupt, RemoteSegment, SegmentId, Ticket,
 };
 use crate::interrupt::{InterruptKind, Place};
+use crate::segment::holder::Holder;
 use crate::segment::memory::{Memory, Part};
 use crate::sequence::{SequenceStart, SequenceStatus};
 
@@ -34,6 +37,31 @@ pub enum Call {
         bytes: u64,
         /// Whether other members can map it.
         is_shareable: bool,
+    },
+    /// Looks for a member that holds a segment together with others, and has it open.
+    FindHolder {
+        /// Whose segment it is; [`NodeId::GROUPS`]: the fabric's.
+        node: NodeId,
+        id: SegmentId,
+        /// Only among members with numbers below this one.
+        below: Option<MemberNumber>,
+    },
+    /// Makes this member a holder of a segment, whose memory it has already. Waits for its name, which is refused
+    /// ([`Refusal::SegmentidUsed`](crate::Refusal::SegmentidUsed)) if others have it and the holder that it has the memory of is not among them.
+    Hold {
+        name: Name,
+        /// The size of the memory.
+        bytes: u64,
+        /// Which segment it is.
+        group: NonZeroU64,
+        /// Of whom the memory is; `None`: it is new.
+        of: Option<Holder>,
+    },
+    /// Lets other members hold a segment together with this one.
+    Share {
+        local: LocalSegment,
+        /// Which segment it is from here on.
+        group: NonZeroU64,
     },
     Prepare(LocalSegment, AdapterNumber),
     /// Lets members of other nodes connect over an adapter.
@@ -136,6 +164,8 @@ pub enum Value {
     Interrupt(LocalInterrupt, InterruptNumber, InterruptKind, Place),
     /// A connection to an interrupt; triggers are made with [`Member::trigger`](crate::Member::trigger).
     Trigger(RemoteInterrupt),
+    /// A member that holds what was looked for.
+    Holder(Holder),
     /// What is to be mapped, of a segment of this member.
     MapLocal(Memory, Part),
     /// What is to be mapped, of a segment of the other member of a pair.

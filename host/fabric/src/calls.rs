@@ -1,6 +1,7 @@
 //! Calls of a program on its member.
 
 mod connect;
+mod holders;
 mod interrupt;
 mod local;
 mod probe;
@@ -31,6 +32,9 @@ impl<A: Adapter> Member<A> {
             Call::CreateSegment { id, is_auto, bytes, is_private, is_empty, has_callback } => {
                 self.create(id, is_auto, bytes, (is_private, is_empty, has_callback))
             }
+            Call::FindHolder { node, id, below } => self.find_holder(node, id, below, now),
+            Call::Hold { name, bytes, group, of } => self.hold(name, bytes, group, of),
+            Call::Share { local, group } => self.share(local, group),
             Call::Register { local, bytes, is_shareable } => self.register(local, bytes, is_shareable),
             Call::Prepare(local, adapter) => self.prepare(local, adapter),
             Call::SetAvailable(local, adapter) => self.set_available(local, adapter),
@@ -44,7 +48,7 @@ impl<A: Adapter> Member<A> {
             Call::Connect { node, id, adapter, timeout_nanos, is_asynchronous, has_callback } => self
                 .connect(
                     node,
-                    Name::segment(id),
+                    Name::segment_of(node, id),
                     adapter,
                     (timeout_nanos, is_asynchronous, has_callback),
                     now,

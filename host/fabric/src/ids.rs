@@ -19,6 +19,11 @@ impl Nanos {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodeId(pub u16);
 
+impl NodeId {
+    /// The number under which members of all nodes find groups. No node has it.
+    pub const GROUPS: NodeId = NodeId(252);
+}
+
 /// The number of a segment, by which members of other nodes find it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SegmentId(pub u32);
@@ -35,6 +40,8 @@ pub enum NameKind {
     Interrupt,
     /// An interrupt that carries messages.
     DataInterrupt,
+    /// A segment that members of any nodes hold together.
+    Group,
 }
 
 /// A name of a node: of a segment or an interrupt, by its number.
@@ -51,10 +58,16 @@ impl Name {
         Name { kind: NameKind::Segment, number: id.0 }
     }
 
+    /// The name under which others look for a segment of a node, or of the fabric if the node is [`NodeId::GROUPS`].
+    pub fn segment_of(node: NodeId, id: SegmentId) -> Self {
+        let kind = if node == NodeId::GROUPS { NameKind::Group } else { NameKind::Segment };
+        Name { kind, number: id.0 }
+    }
+
     /// The refusal of who looks for it where it is not.
     pub(crate) fn missing(self) -> Refusal {
         match self.kind {
-            NameKind::Segment => Refusal::NoSuchSegment,
+            NameKind::Segment | NameKind::Group => Refusal::NoSuchSegment,
             NameKind::Interrupt | NameKind::DataInterrupt => Refusal::NoSuchIntno,
         }
     }
@@ -63,6 +76,18 @@ impl Name {
 /// The number under which a member is offered, random and not used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MemberNumber(pub u64);
+
+impl MemberNumber {
+    /// A number for a member of a node, of 48 random bits. Whoever knows it knows the node: names of groups say no more of a member.
+    pub fn new(node: NodeId, random: u64) -> Self {
+        MemberNumber(u64::from(node.0) << 48 | random >> 16)
+    }
+
+    /// The node that it was made for.
+    pub fn node(self) -> NodeId {
+        NodeId((self.0 >> 48) as u16)
+    }
+}
 
 /// An entry of a member's board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,6 +98,9 @@ pub struct Slot(pub u16);
 pub struct AdapterNumber(u8);
 
 impl AdapterNumber {
+    /// That of what goes by none.
+    pub(crate) const FIRST: AdapterNumber = AdapterNumber(0);
+
     /// The adapter of a number.
     ///
     /// # Errors
@@ -128,6 +156,12 @@ given_once! {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn number_of_a_member_says_its_node() {
+        let number = MemberNumber::new(NodeId(251), u64::MAX);
+        assert_eq!((number.node(), number.0), (NodeId(251), 251 << 48 | u64::MAX >> 16));
+    }
 
     #[test]
     fn number_of_an_adapter_is_below_sixteen() {

@@ -9,7 +9,7 @@ use crate::ids::{AskId, LocalSegment, MemberNumber, Nanos, PairId, RemoteSegment
 use crate::member::{Asked, Member};
 use crate::pairs::Ports;
 use crate::refusal::Refusal;
-use crate::segment::remote::{Attempt, Stage, Step};
+use crate::segment::remote::{Attempt, Remote, Stage, Step};
 use crate::segment::waiters::Waiters;
 use crate::told::Told;
 use crate::want::{Answer, Reached, Want};
@@ -24,6 +24,7 @@ impl<A: Adapter> Member<A> {
         for handle in self.resting(now) {
             self.try_again(handle, now);
         }
+        self.look_for_holders(now);
     }
 
     /// Takes the answer of an operation on names, at the time `now`.
@@ -36,6 +37,7 @@ impl<A: Adapter> Member<A> {
                 self.interrupt_named(ticket, interrupt, first_of_auto, &answer);
             }
             Some(Asked::Connect(remote)) => self.name_found(remote, answer, now),
+            Some(Asked::Holders(remote)) => self.holders_found(remote, answer),
             None => {}
         }
     }
@@ -58,12 +60,15 @@ impl<A: Adapter> Member<A> {
         for handle in self.attempts(|_| true) {
             self.try_candidates(handle, now);
         }
+        self.claim_reached();
     }
 
     /// Takes that the other member of a pair is gone, at the time `now`.
     pub fn gone(&mut self, pair: PairId, now: Nanos) {
         self.pairs.consumers.remove(&pair);
+        self.note_groups_of(pair);
         if let Some(provider) = self.pairs.providers.remove(&pair) {
+            self.holder_gone(provider.member);
             // Attempts that wait for it ask the next.
             for handle in self.attempts(|_| true) {
                 if self.next_member(handle) == Some(provider.member) {
@@ -73,6 +78,15 @@ impl<A: Adapter> Member<A> {
             }
         }
         self.look(now);
+    }
+
+    /// Keeps of connections to a member that goes whether others hold what they are to, which its board says.
+    fn note_groups_of(&mut self, pair: PairId) {
+        let of_pair = |remote: &Remote| remote.connection().is_ok_and(|it| it.pair == pair);
+        let of_pair = self.remotes.iter().filter(|(_, remote)| of_pair(remote)).map(|(handle, _)| *handle);
+        for handle in of_pair.collect::<Vec<_>>() {
+            self.standing_of_first(handle);
+        }
     }
 
     /// Leaves the fabric: connections to this member are lost.
@@ -131,7 +145,8 @@ impl<A: Adapter> Member<A> {
 
     fn callback_of_remote(&mut self, handle: RemoteSegment) -> Option<Told> {
         let standing = self.standing(handle);
-        Some(Told::OfRemote(handle, self.remotes.get_mut(&handle)?.next_event(standing)?))
+        let remote = self.remotes.get_mut(&handle).filter(|remote| !remote.holders.is_seeking)?;
+        Some(Told::OfRemote(handle, remote.next_event(standing)?))
     }
 
     /// Says on the board whether anybody here hears of connections. Whoever wants to is told what there is afterwards.
@@ -153,7 +168,7 @@ impl<A: Adapter> Member<A> {
     pub(crate) fn tell_of_remote(&mut self, handle: RemoteSegment) {
         let standing = self.standing(handle);
         let Some(remote) = self.remotes.get_mut(&handle) else { return };
-        while !remote.waiters.is_empty() {
+        while !remote.waiters.is_empty() && !remote.holders.is_seeking {
             let Some(event) = remote.next_event(standing) else { return };
             let outcome = |ticket| Told::Outcome(ticket, Ok(Value::RemoteEvent(event)));
             self.told.extend(remote.waiters.pop().map(outcome));

@@ -1,6 +1,6 @@
 //! A member of a fabric: its tables, and what goes in and out of it beside calls.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
 use beeline_contract_adapter::Adapter;
@@ -45,6 +45,8 @@ pub struct Member<A: Adapter> {
     /// Connections to segments, and to interrupts, whose handles are these by another name.
     pub(crate) remotes: BTreeMap<RemoteSegment, Remote>,
     pub(crate) index: Index,
+    /// Connections to segments of several holders.
+    pub(crate) held: BTreeSet<RemoteSegment>,
     pub(crate) pairs: Pairs<A>,
     pub(crate) asked: BTreeMap<AskId, Asked>,
     pub(crate) wants: VecDeque<Want>,
@@ -58,9 +60,19 @@ pub struct Member<A: Adapter> {
 /// What an operation on names was for.
 #[derive(Debug)]
 pub(crate) enum Asked {
-    Create { ticket: Ticket, local: Local, first_of_auto: Option<SegmentId> },
-    CreateInterrupt { ticket: Ticket, interrupt: OwnInterrupt, first_of_auto: Option<u32> },
+    Create {
+        ticket: Ticket,
+        local: Local,
+        first_of_auto: Option<SegmentId>,
+    },
+    CreateInterrupt {
+        ticket: Ticket,
+        interrupt: OwnInterrupt,
+        first_of_auto: Option<u32>,
+    },
     Connect(RemoteSegment),
+    /// Who holds what is connected to.
+    Holders(RemoteSegment),
 }
 
 impl<A: Adapter> Member<A> {
@@ -78,6 +90,7 @@ impl<A: Adapter> Member<A> {
             next_interrupt: FIRST_AUTO_NUMBER,
             remotes: BTreeMap::new(),
             index: Index::default(),
+            held: BTreeSet::new(),
             pairs: Pairs::new(),
             asked: BTreeMap::new(),
             wants: VecDeque::new(),

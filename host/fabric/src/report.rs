@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use beeline_contract_adapter::Adapter;
 
-use crate::ids::{AdapterNumber, LocalSegment, NodeId, SegmentId};
+use crate::ids::{AdapterNumber, LocalSegment, Name, NodeId, SegmentId};
 use crate::member::Member;
 use crate::segment::local::Local;
 use crate::segment::remote::Stage;
@@ -85,7 +85,7 @@ impl<A: Adapter> Member<A> {
             let seen = self.pairs.seen(local.slot, local.entry.incarnation);
             SegmentReport {
                 number: handle.0,
-                id: local.id,
+                id: local.id(),
                 bytes: local.memory.place(local.slot).1,
                 stage: stage_of(local),
                 is_private: local.is_private,
@@ -98,7 +98,7 @@ impl<A: Adapter> Member<A> {
 
     /// The segment of this number that others can find.
     pub fn segment_of(&self, id: SegmentId) -> Option<LocalSegment> {
-        let is_it = |local: &Local| local.id == id && !local.is_private;
+        let is_it = |local: &Local| local.name == Name::segment(id) && !local.is_private;
         self.locals.iter().find(|(_, local)| is_it(local)).map(|(handle, _)| *handle)
     }
 }

@@ -1,5 +1,6 @@
 //! Segments, as their member and as others see them.
 
+pub(crate) mod holder;
 pub(crate) mod local;
 pub(crate) mod memory;
 pub(crate) mod remote;

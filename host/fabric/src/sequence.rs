@@ -3,7 +3,7 @@
 use beeline_contract_adapter::ViewPort;
 
 use crate::board::layout::Phase;
-use crate::board::{read_life, read_link, read_state};
+use crate::board::{read_group, read_life, read_link, read_state};
 use crate::ids::{AdapterNumber, Slot};
 use crate::link::LinkWord;
 
@@ -36,6 +36,16 @@ pub(crate) enum Standing {
     Gone,
 }
 
+/// The link of those who hold a segment together, as long as one of them is there.
+const HOLDERS_LINK: LinkWord = LinkWord { epoch: 0, is_up: true };
+
+impl Standing {
+    /// That of a connection whose last known holder is gone, while another one is looked for.
+    pub(crate) fn seeking(own: LinkWord) -> Self {
+        Standing::There { own, theirs: LinkWord { is_up: false, ..HOLDERS_LINK } }
+    }
+}
+
 /// What a connection is to, and by which adapter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Connected {
@@ -56,11 +66,15 @@ impl Connected {
     /// How the connection stands, by the board of the other member and this side's link.
     #[inline]
     pub(crate) fn standing(self, theirs: &impl ViewPort, own: LinkWord) -> Standing {
-        if self.is_there(theirs) {
-            Standing::There { own, theirs: read_link(theirs, self.adapter) }
-        } else {
-            Standing::Gone
+        if !self.is_there(theirs) {
+            return Standing::Gone;
         }
+        // What several hold is there whatever the link of one of them is.
+        let theirs = match read_group(theirs, self.slot) {
+            0 => read_link(theirs, self.adapter),
+            _ => HOLDERS_LINK,
+        };
+        Standing::There { own, theirs }
     }
 }
 
@@ -94,6 +108,11 @@ impl<V: ViewPort> ConnectionView<V> {
     #[inline]
     pub fn is_there(&self) -> bool {
         self.connected.is_there(&self.theirs)
+    }
+
+    /// Whether others may hold the segment, too: where this says that it is gone, the member may know one of them.
+    pub fn has_holders(&self) -> bool {
+        read_group(&self.theirs, self.connected.slot) != 0
     }
 
     #[inline]

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::ids::{AskId, MemberNumber, Name, NodeId, PairId, Slot};
+use crate::segment::holder::Holder;
 
 /// Something to be done outside the member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +34,11 @@ pub enum Want {
 /// An operation on names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameOp {
-    /// Puts a name of this node, if no living member has it.
+    /// Puts a name, if no living member has it. Names of groups are those of [`NodeId::GROUPS`], others of this member's node.
     Put(Name, Slot),
+    /// Puts a name beside those of other holders, if one of these is the one whose memory this member has and has it open, or if
+    /// nobody who lives has the name.
+    PutBeside(Name, Slot, Holder),
     /// Removes a name of this node. Nothing is done with the answer.
     Remove(Name, Slot),
     Find(NodeId, Name),

@@ -243,7 +243,26 @@ impl Holder {
     /// # Errors
     /// There is such an entry, or this very one; there is no room for the id; a process is stopped while it puts something in near
     /// this one; the file was removed or cut.
-    pub fn put(&self, entry: Entry, mut may: impl FnMut(Found) -> bool) -> Result<(), PutError> {
+    pub fn put(&self, entry: Entry, may: impl FnMut(Found) -> bool) -> Result<(), PutError> {
+        self.put_if(entry, may, |_| true)
+    }
+
+    /// Puts an entry in beside those of the same id that somebody has who lives, this process included. `may` is asked once, with all of
+    /// them, and decides alone, as that of [`Holder::put`] does: nobody puts in or takes out another entry of the id meanwhile. It must
+    /// not use the registry.
+    ///
+    /// # Errors
+    /// As [`Holder::put`].
+    pub fn put_beside(&self, entry: Entry, may: impl FnOnce(&[Found]) -> bool) -> Result<(), PutError> {
+        self.put_if(entry, |_| true, may)
+    }
+
+    fn put_if(
+        &self,
+        entry: Entry,
+        mut may: impl FnMut(Found) -> bool,
+        may_all: impl FnOnce(&[Found]) -> bool,
+    ) -> Result<(), PutError> {
         let files = &*self.files;
         files.check_to_write()?;
         let new = Placed { entry, holder: self.place };
@@ -252,13 +271,16 @@ impl Holder {
         let mut bytes = [0; BUCKET_BYTES];
         files.read(word_offset(number, 0), &mut bytes)?;
         let mut refused = Found { entry, number: self.number };
+        let mut living = Vec::new();
         let may = |placed: Placed| {
             // A holder without a number is about to leave.
             let Some(number) = number_at(files, placed.holder)? else { return Ok(true) };
             refused = Found { entry: placed.entry, number };
+            living.push(refused);
             Ok::<_, RegistryError>(may(refused))
         };
         match Bucket::new(number, &bytes).plan(new, |holder| is_alive(files, holder), may)? {
+            Plan::Put { .. } if !may_all(&living) => Err(PutError::Taken { found: refused }),
             Plan::Put { place, cleared } => {
                 for cleared in cleared {
                     files.write_word(word_offset(number, cleared), 0)?;
@@ -461,6 +483,27 @@ mod tests {
         assert_eq!(look(Entry { slot: 1, ..entry }), None, "half of another word");
         holder.remove(entry).unwrap();
         assert_eq!(look(entry), None);
+    }
+
+    #[test]
+    fn who_decides_whether_an_entry_is_put_beside_others_has_all_of_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let registry = registry(&dir);
+        let numbers = [1, 2, 3].map(|number| NonZeroU64::new(number).unwrap());
+        let holders = numbers.map(|number| registry.join(number).unwrap());
+        let entry = Entry { kind: Kind::new(1).unwrap(), id: 7, slot: 0 };
+        let found = |number| Found { entry, number };
+        holders[0].put_beside(entry, |all| all.is_empty()).unwrap();
+        let refused = holders[1].put_beside(entry, |all| all.is_empty());
+        assert!(
+            matches!(refused, Err(PutError::Taken { found: it }) if it == found(numbers[0])),
+            "{refused:?}"
+        );
+        assert_eq!(registry.find(entry.kind, 7).unwrap(), [found(numbers[0])]);
+        holders[1].put_beside(entry, |all| *all == [found(numbers[0])]).unwrap();
+        let both = [found(numbers[0]), found(numbers[1])];
+        holders[2].put_beside(entry, |all| *all == both).unwrap();
+        assert!(holders[2].put_beside(entry, |_| true).is_err(), "it is there");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use beeline_domain::{ConnectError, Connection, Disposer};
-use beeline_fabric::{Lent, Part, RemoteSegment};
+use beeline_fabric::{Lent, Part};
 use beeline_mmio::{MapError, SharedMemory};
 
 use crate::packets::{Fetch, Fetched, PacketError};
@@ -52,11 +52,9 @@ pub(crate) enum Found {
 /// What is to be asked for.
 pub(crate) struct Wanted {
     pub(crate) connection: Arc<Connection>,
-    pub(crate) remote: RemoteSegment,
     pub(crate) lent: Lent,
     /// Of the segment, as its entry says.
     pub(crate) bytes: u64,
-    pub(crate) part: Part,
 }
 
 /// Why memory was not passed.
@@ -75,13 +73,18 @@ pub(crate) enum FetchError {
 }
 
 /// Asks for memory, and checks what comes.
-pub(crate) fn fetch(wanted: &Wanted, disposer: &Disposer) -> Result<Own, FetchError> {
-    let request = Fetch(wanted.lent).to_bytes();
-    let reply = wanted.connection.call_within(&request, &[], PATIENCE)?;
+pub(crate) fn fetch(
+    connection: &Connection,
+    lent: Lent,
+    wanted_bytes: u64,
+    disposer: &Disposer,
+) -> Result<Own, FetchError> {
+    let request = Fetch(lent).to_bytes();
+    let reply = connection.call_within(&request, &[], PATIENCE)?;
     let [memory] = memories(reply.fds, "a memory", disposer)?;
     let Fetched { bytes, offset } = Fetched::of(&reply.payload)?;
-    if offset.checked_add(wanted.bytes).is_none_or(|end| end > bytes) {
-        return Err(FetchError::TooSmall { has: bytes, wanted: wanted.bytes, offset });
+    if offset.checked_add(wanted_bytes).is_none_or(|end| end > bytes) {
+        return Err(FetchError::TooSmall { has: bytes, wanted: wanted_bytes, offset });
     }
     let memory = SharedMemory::from_fd(memory, usize::try_from(bytes).unwrap_or(0))?;
     Ok(Own { memory: Arc::new(memory), offset })

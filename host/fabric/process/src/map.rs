@@ -47,7 +47,7 @@ impl Map {
         let found = shared.call_to_map(of, part)?;
         // From here on the segment counts a map, which is dropped with this.
         let mut map = Map { segment: None, start: 0, of, shared: Arc::clone(shared) };
-        let (segment, start) = map_in(shared.have(found)?, options)?;
+        let (segment, start) = map_in(shared.have(found, of, part)?, options)?;
         (map.segment, map.start) = (Some(segment), start);
         Ok(map)
     }

@@ -61,8 +61,7 @@ impl FabricMember {
     pub fn open(config: FabricConfig) -> Result<Self, OpenError> {
         let FabricConfig { domain, node, adapters, nodes } = config;
         let domain = Domain::open(&domain)?;
-        let number = random()?;
-        let member = MemberNumber(number.get());
+        let (number, member) = random(node)?;
         let (board, board_view, board_memory) = Published::new("beeline-board", BOARD)?;
         let (bells, bells_memory) = Bells::create()?;
         let bank = Arc::new(bank()?);
@@ -124,7 +123,9 @@ impl FabricMember {
             | Call::RemoveInterrupt(_)
             | Call::ConnectInterrupt { .. }
             | Call::DisconnectInterrupt(_) => Err(Refusal::IllegalOperation),
-            Call::Register { .. } => Err(Refusal::IllegalOperation),
+            Call::Register { .. } | Call::FindHolder { .. } | Call::Hold { .. } | Call::Share { .. } => {
+                Err(Refusal::IllegalOperation)
+            }
             Call::CreateSegment { is_private: true, is_empty: false, bytes, .. } if bytes != 0 => {
                 self.shared.create_private(call, bytes)
             }
@@ -254,11 +255,11 @@ fn bank() -> Result<SharedMemory, OpenError> {
     bank.map_err(OpenError::Bank)
 }
 
-fn random() -> Result<NonZeroU64, OpenError> {
+fn random(node: NodeId) -> Result<(NonZeroU64, MemberNumber), OpenError> {
     loop {
-        let number = getrandom::u64().map_err(OpenError::Random)?;
-        if let Some(number) = NonZeroU64::new(number) {
-            return Ok(number);
+        let member = MemberNumber::new(node, getrandom::u64().map_err(OpenError::Random)?);
+        if let Some(number) = NonZeroU64::new(member.0) {
+            return Ok((number, member));
         }
     }
 }

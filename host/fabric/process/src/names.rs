@@ -12,10 +12,12 @@ pub(crate) fn kind(of: NameKind) -> Kind {
     const SEGMENT: Kind = Kind::new(1).unwrap();
     const INTERRUPT: Kind = Kind::new(2).unwrap();
     const DATA_INTERRUPT: Kind = Kind::new(3).unwrap();
+    const GROUP: Kind = Kind::new(4).unwrap();
     match of {
         NameKind::Segment => SEGMENT,
         NameKind::Interrupt => INTERRUPT,
         NameKind::DataInterrupt => DATA_INTERRUPT,
+        NameKind::Group => GROUP,
     }
 }
 
@@ -38,42 +40,59 @@ pub(crate) fn node_of(registry: &str) -> Option<NodeId> {
     (registry_name(node) == registry).then_some(node)
 }
 
-/// The registries of nodes, and this member's place in its own node's.
+/// The registries of nodes, and this member's place in its own node's. That of the groups of the fabric is one more, where this member has
+/// a place from its first group on.
 #[derive(Debug)]
 pub(crate) struct Names {
     domain: Domain,
+    node: NodeId,
+    number: NonZeroU64,
     registries: Mutex<BTreeMap<NodeId, Registry>>,
-    /// Nothing once the member has left.
-    holder: Mutex<Option<Arc<Holder>>>,
-    /// Entries that could not be taken out when what they name went, because another process that writes there stood still. They hinder
+    /// By whose names they are; nothing once the member has left.
+    holders: Mutex<Option<BTreeMap<NodeId, Arc<Holder>>>>,
+    /// Has who takes a place, which takes a while and is done once.
+    joining: Mutex<()>,
+    /// Names that could not be taken out when what they name went, because another process that writes there stood still. They hinder
     /// nobody but who wants the same number, who tries again.
-    left: Mutex<Vec<Entry>>,
+    left: Mutex<Vec<(Name, Slot)>>,
 }
 
 impl Names {
     pub(crate) fn join(domain: Domain, node: NodeId, member: NonZeroU64) -> Result<Self, RegistryError> {
-        let names =
-            Names { domain, registries: Mutex::default(), holder: Mutex::default(), left: Mutex::default() };
-        let holder = names.registry(node)?.join(member)?;
-        *lock(&names.holder) = Some(Arc::new(holder));
+        let holders = Mutex::new(Some(BTreeMap::new()));
+        let (registries, joining, left) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let names = Names { domain, node, number: member, registries, holders, joining, left };
+        names.holder(node)?;
         Ok(names)
     }
 
     /// Takes every name of this member out.
     pub(crate) fn leave(&self) {
-        let holder = lock(&self.holder).take();
-        drop(holder);
+        let holders = lock(&self.holders).take();
+        drop(holders);
     }
 
-    /// Does what a member wants of names. Asks the kernel, and may wait for another process that writes the registry.
-    pub(crate) fn carry_out(&self, op: NameOp) -> Answer {
-        match op {
-            NameOp::Put(name, slot) => self.put(entry(name, slot)),
-            NameOp::Remove(name, slot) => self.remove(entry(name, slot)),
-            NameOp::Find(node, name) => {
-                self.find(node, name).map_or_else(|error| failed(&error), Answer::Found)
-            }
-        }
+    /// Does what a member wants of names. Asks the kernel, and may wait for another process that writes the registry. `has_open` says
+    /// whether a holder still has the segment that this member has the memory of.
+    pub(crate) fn carry_out(
+        &self,
+        op: NameOp,
+        has_open: impl FnOnce(beeline_fabric::Holder) -> bool,
+    ) -> Answer {
+        let done = match op {
+            NameOp::Put(name, slot) => self.put(name, slot, |holder, entry| holder.put(entry, |_| false)),
+            NameOp::PutBeside(name, slot, of) => self.put(name, slot, |holder, entry| {
+                let is_it = |found: &beeline_domain::Found| {
+                    candidate(*found) == (Candidate { member: of.member, slot: of.lent.slot })
+                };
+                // Whoever lives and has the name has this memory if the one who was asked for it still has it. The decision is made while
+                // nobody else puts the name or takes it out.
+                holder.put_beside(entry, |all| all.is_empty() || all.iter().any(is_it) && has_open(of))
+            }),
+            NameOp::Remove(name, slot) => self.remove(name, slot),
+            NameOp::Find(node, name) => self.find(node, name).map(Answer::Found),
+        };
+        done.unwrap_or_else(|error| failed(&error))
     }
 
     /// Whether anybody of a node lives.
@@ -84,35 +103,39 @@ impl Names {
         }
     }
 
-    fn put(&self, entry: Entry) -> Answer {
-        let Some(holder) = self.holder() else { return Answer::Failed };
-        self.take_out_left(entry);
-        match holder.put(entry, |_| false) {
-            Ok(()) => Answer::Done,
-            Err(PutError::Taken { .. }) => Answer::Taken,
-            Err(PutError::Full) => Answer::Full,
-            Err(PutError::Registry(error)) => failed(&error),
+    fn put(
+        &self,
+        name: Name,
+        slot: Slot,
+        put: impl FnOnce(&Holder, Entry) -> Result<(), PutError>,
+    ) -> Result<Answer, RegistryError> {
+        let Some(holder) = self.holder(self.node_of(name))? else { return Ok(Answer::Failed) };
+        self.take_out_left(name);
+        match put(&holder, entry(name, slot)) {
+            Ok(()) => Ok(Answer::Done),
+            Err(PutError::Taken { .. }) => Ok(Answer::Taken),
+            Err(PutError::Full) => Ok(Answer::Full),
+            Err(PutError::Registry(error)) => Err(error),
         }
     }
 
-    fn remove(&self, entry: Entry) -> Answer {
-        let Some(holder) = self.holder() else { return Answer::Failed };
-        holder.remove(entry).map_or_else(
-            |error| {
-                lock(&self.left).push(entry);
-                failed(&error)
-            },
-            |_| Answer::Done,
-        )
+    fn remove(&self, name: Name, slot: Slot) -> Result<Answer, RegistryError> {
+        let Some(holder) = self.holder(self.node_of(name))? else { return Ok(Answer::Failed) };
+        let removed = holder.remove(entry(name, slot)).map(|_| Answer::Done);
+        removed.inspect_err(|_| lock(&self.left).push((name, slot)))
     }
 
     /// Takes out what was left of the number that is to be put.
-    fn take_out_left(&self, of: Entry) {
-        let is_of = |left: &mut Entry| (left.kind, left.id) == (of.kind, of.id);
-        let left: Vec<_> = lock(&self.left).extract_if(.., is_of).collect();
-        for entry in left {
-            self.remove(entry);
+    fn take_out_left(&self, of: Name) {
+        let left: Vec<_> = lock(&self.left).extract_if(.., |(name, _)| *name == of).collect();
+        for (name, slot) in left {
+            let _again = self.remove(name, slot).inspect_err(|error| drop(failed(error)));
         }
+    }
+
+    /// Whose names a name of this member is among.
+    fn node_of(&self, name: Name) -> NodeId {
+        if name.kind == NameKind::Group { NodeId::GROUPS } else { self.node }
     }
 
     fn find(&self, node: NodeId, name: Name) -> Result<Found, RegistryError> {
@@ -123,8 +146,22 @@ impl Names {
         Ok(Found { is_node_alive, candidates })
     }
 
-    fn holder(&self) -> Option<Arc<Holder>> {
-        lock(&self.holder).clone()
+    /// This member's place among the names of a node, which it takes if it has none; `None` once it has left.
+    fn holder(&self, node: NodeId) -> Result<Option<Arc<Holder>>, RegistryError> {
+        let known = || lock(&self.holders).as_ref().map(|holders| holders.get(&node).cloned());
+        let Some(found) = known() else { return Ok(None) };
+        if found.is_some() {
+            return Ok(found);
+        }
+        let _alone = lock(&self.joining);
+        if let Some(Some(found)) = known() {
+            return Ok(Some(found));
+        }
+        let holder = Arc::new(self.registry(node)?.join(self.number)?);
+        Ok(lock(&self.holders).as_mut().map(|holders| {
+            holders.insert(node, Arc::clone(&holder));
+            holder
+        }))
     }
 
     /// The registry of a node, if anybody of it has ever joined: who looks for somebody makes nothing.
@@ -202,7 +239,7 @@ mod tests {
         let domain = Domain::open(&config).unwrap();
         let names = Names::join(domain.clone(), NodeId(4), NonZeroU64::MIN).unwrap();
         let find = NameOp::Find(NodeId(8), Name::segment(SegmentId(7)));
-        assert_eq!(names.carry_out(find), Answer::Found(Found::default()));
+        assert_eq!(names.carry_out(find, |_| false), Answer::Found(Found::default()));
         assert!(!names.is_alive(NodeId(8)).unwrap());
         assert_eq!(domain.registries().unwrap(), ["fabric.4"]);
         let other = Names::join(domain, NodeId(8), NonZeroU64::MIN).unwrap();
@@ -218,18 +255,18 @@ mod tests {
         let number = NonZeroU64::new(5).unwrap();
         let names = Names::join(Domain::open(&config).unwrap(), NodeId(4), number).unwrap();
         let name = Name::segment(SegmentId(7));
-        assert_eq!(names.carry_out(NameOp::Put(name, Slot(1))), Answer::Done);
+        assert_eq!(names.carry_out(NameOp::Put(name, Slot(1)), |_| false), Answer::Done);
         let mut other = standing_still(&file(dir.path(), "fabric.4.registry-locks").unwrap());
-        assert_eq!(names.carry_out(NameOp::Remove(name, Slot(1))), Answer::Failed);
+        assert_eq!(names.carry_out(NameOp::Remove(name, Slot(1)), |_| false), Answer::Failed);
         other.kill().unwrap();
         other.wait().unwrap();
-        assert_eq!(names.carry_out(NameOp::Put(name, Slot(2))), Answer::Done);
-        let Answer::Found(found) = names.carry_out(NameOp::Find(NodeId(4), name)) else {
+        assert_eq!(names.carry_out(NameOp::Put(name, Slot(2)), |_| false), Answer::Done);
+        let Answer::Found(found) = names.carry_out(NameOp::Find(NodeId(4), name), |_| false) else {
             panic!("not found")
         };
         assert_eq!(found.candidates, [Candidate { member: MemberNumber(5), slot: Slot(2) }]);
         // It is in use again, once.
-        assert_eq!(names.carry_out(NameOp::Put(name, Slot(3))), Answer::Taken);
+        assert_eq!(names.carry_out(NameOp::Put(name, Slot(3)), |_| false), Answer::Taken);
     }
 
     #[test]

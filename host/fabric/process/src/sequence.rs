@@ -1,11 +1,18 @@
 //! Sequences of a connection, without the member's lock.
 
+use std::sync::{Arc, Weak};
+
 use beeline_domain::Peer;
-use beeline_fabric::{ConnectionView, SequenceStart, SequenceStatus};
+use beeline_fabric::{Call, ConnectionView, Refusal, RemoteSegment, SequenceStart, SequenceStatus, Value};
 use beeline_mmio::ThisProcess;
 use beeline_mmio::fence::order_all;
 
 use crate::words::View;
+
+/// Who makes calls on the member that a connection is of.
+pub(crate) trait Calls: Send + Sync + std::fmt::Debug {
+    fn call(&self, call: Call) -> Result<Value, Refusal>;
+}
 
 /// The means to learn whether anything happened to a connection while a program stored: its start and its check are some loads, and
 /// neither takes a lock nor asks the kernel. Any thread may use it, several at the same time.
@@ -15,6 +22,11 @@ use crate::words::View;
 pub struct Sequence {
     /// Nothing of a connection that was lost from the beginning.
     words: Option<Words>,
+    /// Of holders of the same segment beside the first.
+    others: Box<[Words]>,
+    /// Who knows of holders that came since.
+    member: Weak<dyn Calls>,
+    remote: RemoteSegment,
     process: ThisProcess,
 }
 
@@ -25,20 +37,38 @@ struct Words {
     peer: Option<Peer>,
 }
 
+impl Words {
+    #[inline]
+    fn is_alive(&self) -> bool {
+        self.peer.as_ref().is_none_or(Peer::is_alive)
+    }
+}
+
 impl Sequence {
-    pub(crate) fn new(found: Option<(ConnectionView<View>, Option<Peer>)>, process: ThisProcess) -> Self {
-        Sequence { words: found.map(|(view, peer)| Words { view, peer }), process }
+    pub(crate) fn new(
+        views: Vec<(ConnectionView<View>, Option<Peer>)>,
+        (member, remote): (Weak<dyn Calls>, RemoteSegment),
+        process: ThisProcess,
+    ) -> Self {
+        let mut words = views.into_iter().map(|(view, peer)| Words { view, peer });
+        let first = words.next();
+        Sequence { words: first, others: words.collect(), member, remote, process }
     }
 
     /// Begins a sequence, if the links are up. What is stored after this is in it.
     #[inline]
     pub fn start(&self) -> (SequenceStatus, Option<SequenceStart>) {
-        self.there().map_or((SequenceStatus::NotRetriable, None), ConnectionView::start)
+        match self.there().map(|words| words.view.start()) {
+            Some((SequenceStatus::NotRetriable, _)) | None => self.start_with_others(),
+            Some(started) => started,
+        }
     }
 
     /// Makes every store so far visible, of whatever kind it was, and says what happened to the connection since a sequence began.
     /// [`SequenceStatus::Ok`] means that those stores were there before the segment is taken away, if it ever is. That the other
     /// process has died is known some milliseconds later than it happens.
+    ///
+    /// A segment that several members hold is there as long as one of them has it; their links do not count.
     #[inline]
     pub fn check(&self, start: SequenceStart) -> SequenceStatus {
         // Pairs with the barrier of who takes the segment away (`beeline_fabric`, `claims.rs`).
@@ -50,20 +80,66 @@ impl Sequence {
     /// what is found here.
     #[inline]
     pub fn check_unflushed(&self, start: SequenceStart) -> SequenceStatus {
-        self.there().map_or(SequenceStatus::NotRetriable, |view| view.check(start))
+        match self.there().map(|words| words.view.check(start)) {
+            Some(SequenceStatus::NotRetriable) | None => self.check_with_others(start),
+            Some(status) => status,
+        }
     }
 
     /// Whether the segment and its member are there, whatever the links are.
     #[inline]
     pub fn is_there(&self) -> bool {
-        self.there().is_some_and(ConnectionView::is_there)
+        self.there().is_some_and(|words| words.view.is_there())
+            || self.start_with_others().0 != SequenceStatus::NotRetriable
     }
 
     /// The words, as long as they are to be looked at. A child of fork has none of them mapped.
     #[inline]
-    fn there(&self) -> Option<&ConnectionView<View>> {
+    fn there(&self) -> Option<&Words> {
+        self.words.as_ref().filter(|words| self.process.is_this() && words.is_alive())
+    }
+
+    /// Another holder that is there.
+    #[cold]
+    fn other(&self) -> Option<&Words> {
+        let others = self.others.iter().filter(|_| self.process.is_this());
+        others.filter(|words| words.is_alive()).find(|words| words.view.is_there())
+    }
+
+    /// Asks the member, which takes its lock and may look at the names, where the first holder is gone: a holder may have come since.
+    fn member(&self) -> Option<Arc<dyn Calls>> {
+        // A child of fork does not have the words mapped.
         let words = self.words.as_ref().filter(|_| self.process.is_this())?;
-        words.peer.as_ref().is_none_or(Peer::is_alive).then_some(&words.view)
+        self.member.upgrade().filter(|_| words.view.has_holders())
+    }
+
+    #[cold]
+    fn start_with_others(&self) -> (SequenceStatus, Option<SequenceStart>) {
+        if let Some(words) = self.other() {
+            return words.view.start();
+        }
+        let started = self.member().map(|member| member.call(Call::StartSequence(self.remote)));
+        match started {
+            Some(Ok(Value::Started(status, start))) => (status, start),
+            _ => (SequenceStatus::NotRetriable, None),
+        }
+    }
+
+    #[cold]
+    fn check_with_others(&self, start: SequenceStart) -> SequenceStatus {
+        if let Some(words) = self.other() {
+            return words.view.check(start);
+        }
+        let Some(member) = self.member() else { return SequenceStatus::NotRetriable };
+        let check = || match member.call(Call::CheckSequence(self.remote, start)) {
+            Ok(Value::Checked(status)) => status,
+            _ => SequenceStatus::NotRetriable,
+        };
+        match check() {
+            // The names have been looked at for it.
+            SequenceStatus::Pending => check(),
+            status => status,
+        }
     }
 }
 

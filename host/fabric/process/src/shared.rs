@@ -4,6 +4,7 @@
 //! call carries out what the member wants for it, without the lock, and brings the answer back. The domain's thread never takes it.
 //! What another process may delay, the first contact with a member, has a thread of its own.
 
+mod holding;
 mod lending;
 mod visits;
 mod wants;
@@ -23,7 +24,7 @@ use crate::fetch::{Found, Own, Place};
 use crate::names::Names;
 use crate::packets::Who;
 use crate::pair::Pair;
-use crate::sequence::Sequence;
+use crate::sequence::{Calls, Sequence};
 use crate::state::State;
 use crate::words::View;
 
@@ -78,6 +79,12 @@ impl LetsGo {
 impl std::fmt::Debug for LetsGo {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.write_str("LetsGo")
+    }
+}
+
+impl Calls for Shared {
+    fn call(&self, call: Call) -> Result<Value, Refusal> {
+        Shared::call(self, call)
     }
 }
 
@@ -152,11 +159,8 @@ impl Shared {
         self.enter(|state, now| {
             let Done::Now(value) = state.member.call(call, now)? else { return Ok(Found::Nowhere) };
             let place = match (value, of) {
-                (Value::MapRemote(pair, Memory::Bank { offset }, part), _) => {
-                    state.pairs.get(&pair).and_then(Pair::bank).map(|bank| (bank, offset, part))
-                }
-                (Value::MapRemote(_, Memory::Own { .. }, part), Of::Remote(remote)) => {
-                    return Ok(state.find_own(remote, part));
+                (Value::MapRemote(_, _, part), Of::Remote(remote)) => {
+                    return Ok(state.find(remote, part));
                 }
                 (Value::MapLocal(Memory::Bank { offset }, part), _) => Some((&self.bank, offset, part)),
                 (Value::MapLocal(Memory::Own { .. }, part), Of::Local(local)) => {
@@ -176,11 +180,22 @@ impl Shared {
     /// What is loaded of a connection by who checks sequences.
     pub(crate) fn sequence(&self, remote: RemoteSegment) -> Result<Sequence, Refusal> {
         self.check_process()?;
-        let found = self.enter(|state, _| {
-            let found = state.member.view(remote, &self.board_view)?;
-            Ok(found.map(|(pair, view)| (view, state.pairs.get(&pair).and_then(Pair::peer).cloned())))
-        })?;
-        Ok(Sequence::new(found, self.process))
+        let views = || {
+            self.enter(|state, _| {
+                let first = state.member.view(remote, &self.board_view)?;
+                let others = state.member.views_of_others(remote, &self.board_view);
+                let peer = |pair| state.pairs.get(&pair).and_then(Pair::peer).cloned();
+                let views = first.into_iter().chain(others).map(|(pair, view)| (view, peer(pair)));
+                Ok::<_, Refusal>((views.collect::<Vec<_>>(), state.member.is_held(remote)))
+            })
+        };
+        let views = match views()? {
+            // The names have been looked at for a holder in place of those that have gone.
+            (none, true) if none.is_empty() => views()?.0,
+            (views, _) => views,
+        };
+        let member: Weak<dyn Calls> = Weak::<Shared>::clone(&self.itself);
+        Ok(Sequence::new(views, (member, remote), self.process))
     }
 
     pub(crate) fn probe(&self, node: NodeId, adapter: AdapterNumber) -> Result<(), Refusal> {

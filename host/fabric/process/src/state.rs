@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use beeline_fabric::{
-    LocalInterrupt, LocalSegment, Member, MemberNumber, Nanos, NodeId, PairId, Part, Refusal, RemoteSegment,
-    Sleepers, Ticket, Told, Value,
+    Borrowed, LocalInterrupt, LocalSegment, Member, MemberNumber, Memory, Nanos, NodeId, PairId, Part,
+    Refusal, RemoteSegment, Sleepers, Ticket, Told, Value,
 };
 
+use beeline_mmio::SharedMemory;
+
 use crate::bell::Bells;
-use crate::fetch::{Found, Own, Wanted};
+use crate::fetch::{Found, Own, Place, Wanted};
 use crate::interrupts::waited::{Waited, What};
 use crate::pair::Pair;
 use crate::words::{Coherent, View};
@@ -22,6 +24,8 @@ pub(crate) struct State {
     pub(crate) own: BTreeMap<LocalSegment, Own>,
     /// Such memory of other members, of connections that were mapped once.
     pub(crate) fetched: BTreeMap<RemoteSegment, Own>,
+    /// The memory of segments whose names are being put, by the calls that wait for that.
+    pub(crate) coming: BTreeMap<Ticket, Own>,
     /// Interrupts of this member.
     pub(crate) interrupts: BTreeMap<LocalInterrupt, Arc<Waited>>,
     number: MemberNumber,
@@ -39,6 +43,7 @@ impl State {
             pairs: BTreeMap::new(),
             own: BTreeMap::new(),
             fetched: BTreeMap::new(),
+            coming: BTreeMap::new(),
             interrupts: BTreeMap::new(),
             number,
             bells,
@@ -68,21 +73,42 @@ impl State {
         taken
     }
 
-    /// Where the memory of a connection is, to a segment that has one of its own.
-    pub(crate) fn find_own(&self, remote: RemoteSegment, part: Part) -> Found {
-        let Some((pair, lent, bytes)) = self.member.borrowed(remote) else { return Found::Nowhere };
-        let connection = self.pairs.get(&pair).and_then(Pair::connection);
+    /// Where the memory of a connection is.
+    pub(crate) fn find(&self, remote: RemoteSegment, part: Part) -> Found {
+        let Some(Borrowed { pair, lent, bytes, memory }) = self.member.borrowed(remote) else {
+            return Found::Nowhere;
+        };
+        let pair = self.pairs.get(&pair);
+        if let Memory::Bank { offset } = memory {
+            let bank = pair.and_then(Pair::bank);
+            return bank.map_or(Found::Nowhere, |bank| {
+                Found::Here(Place { memory: Arc::clone(bank), offset, part })
+            });
+        }
+        let connection = pair.and_then(Pair::connection);
         let own = self.fetched.get(&remote).or_else(|| match connection {
             Some(_) => None,
             // It is this very process.
-            None => self.member.own_memory_of(lent).and_then(|local| self.own.get(&local)),
+            None => self.member.lent(lent).and_then(|(local, _)| self.own.get(&local)),
         });
         match (own, connection) {
             (Some(own), _) => Found::Here(own.place(part)),
             (None, Some(connection)) => {
-                Found::There(Wanted { connection: Arc::clone(connection), remote, lent, bytes, part })
+                Found::There(Wanted { connection: Arc::clone(connection), lent, bytes })
             }
             (None, None) => Found::Nowhere,
+        }
+    }
+
+    /// Where a segment of this member is, whose bank this is.
+    pub(crate) fn own_of(
+        &self,
+        (local, memory): (LocalSegment, Memory),
+        bank: &Arc<SharedMemory>,
+    ) -> Option<Own> {
+        match memory {
+            Memory::Bank { offset } => Some(Own { memory: Arc::clone(bank), offset }),
+            Memory::Own { .. } => self.own.get(&local).cloned(),
         }
     }
 
@@ -104,6 +130,12 @@ impl State {
                     // In the hold of the lock in which others learn of it: so it hears of everybody who may trigger it.
                     let what = What::new(kind, self.number, place);
                     self.add_interrupt(local, Waited::new(self.bells.flag(place.slot), what));
+                }
+                if let Some(own) = self.coming.remove(&ticket)
+                    && let Ok(Value::Local(local, _)) = outcome
+                {
+                    // In the hold of the lock in which others learn of it, who may ask for it at once.
+                    self.own.insert(local, own);
                 }
                 self.outcomes.insert(ticket, outcome);
                 has_news = true;

@@ -92,6 +92,7 @@ impl Survey {
     /// The domain has no folder, or it cannot be listed.
     pub fn nodes(&self) -> Result<Vec<NodeId>, SurveyError> {
         let mut nodes: Vec<_> = self.0.registries()?.iter().filter_map(|name| node_of(name)).collect();
+        nodes.retain(|node| *node != NodeId::GROUPS);
         nodes.sort_unstable();
         Ok(nodes)
     }

@@ -265,6 +265,8 @@ fn members_that_scribble_over_boards_and_claims_harm_nobody_else() {
     // Node, life and the link of adapter 0, and the entry: number, size, in the bank, there.
     let entry = 32 + 3 * 8;
     let right = [(2, 1), (8, 3), (entry + 1, 1 << 32 | 7), (entry + 2, 4096), (entry + 3, 1), (entry + 4, 0)];
+    // And whether others hold it.
+    let right = [right.as_slice(), &[(entry + 5, 0)]].concat();
     let right = [right.as_slice(), &[(entry, 1 << 32 | 1 << 16 | 1)]].concat();
     words.store(1, 4);
     right.iter().for_each(|(word, value)| words.store(*word, *value));

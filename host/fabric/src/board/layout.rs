@@ -33,6 +33,11 @@ pub(crate) fn entry_state(slot: Slot) -> u32 {
     entry_word(slot, 0)
 }
 
+/// The word of an entry that says which segment of several holders it is; zero if its member alone holds it.
+pub(crate) fn entry_group(slot: Slot) -> u32 {
+    entry_word(slot, 5)
+}
+
 /// A word of an entry: 1 says what it is and its number, 2 is the size of a segment, 3 the kind and 4 the place of its memory.
 pub(crate) fn entry_word(slot: Slot, word: u32) -> u32 {
     HEADER_WORDS + ENTRY_WORDS * u32::from(slot.0) + word
@@ -112,6 +117,7 @@ pub(crate) fn name_word(name: Name) -> u64 {
         NameKind::Segment => 1,
         NameKind::Interrupt => 2,
         NameKind::DataInterrupt => 3,
+        NameKind::Group => 4,
     };
     kind << 32 | u64::from(name.number)
 }
@@ -122,6 +128,7 @@ pub(crate) fn name_of(word: u64) -> Option<Name> {
         1 => NameKind::Segment,
         2 => NameKind::Interrupt,
         3 => NameKind::DataInterrupt,
+        4 => NameKind::Group,
         _ => return None,
     };
     Some(Name { kind, number: word as u32 })
@@ -188,11 +195,11 @@ mod tests {
 
     #[test]
     fn names_come_back_and_other_words_name_nothing() {
-        for kind in [NameKind::Segment, NameKind::Interrupt, NameKind::DataInterrupt] {
+        for kind in [NameKind::Segment, NameKind::Interrupt, NameKind::DataInterrupt, NameKind::Group] {
             let name = Name { kind, number: 0xfedc_ba98 };
             assert_eq!(name_of(name_word(name)), Some(name));
         }
-        assert_eq!((name_of(7), name_of(4 << 32), name_of(u64::MAX)), (None, None, None));
+        assert_eq!((name_of(7), name_of(5 << 32), name_of(u64::MAX)), (None, None, None));
     }
 
     #[test]

@@ -1,16 +1,19 @@
 //! Connecting: a name is found, its member reached, its board read, and the segment claimed; over and over until the time is over.
 
+use alloc::vec::Vec;
+
 use beeline_contract_adapter::Adapter;
 
 use super::Outcome;
 use crate::call::{Done, Value};
 use crate::ids::{
-    AdapterNumber, Name, NameKind, Nanos, NodeId, PairId, RemoteInterrupt, RemoteSegment, Slot, Ticket,
+    AdapterNumber, MemberNumber, Name, NameKind, Nanos, NodeId, PairId, RemoteInterrupt, RemoteSegment, Slot,
+    Ticket,
 };
 use crate::member::{Asked, Member};
 use crate::pairs::{Claimed, Provider};
 use crate::refusal::Refusal;
-use crate::segment::remote::{Attempt, Connection, Remote, Stage, Step};
+use crate::segment::remote::{Aim, Attempt, Connection, Remote, Stage, Step};
 use crate::sequence::Standing;
 use crate::told::Told;
 use crate::want::{Answer, Candidate, Found, NameOp, Want};
@@ -19,7 +22,7 @@ use crate::want::{Answer, Candidate, Found, NameOp, Want};
 const REST_NANOS: u64 = 1_000_000;
 
 /// How long an attempt takes at most that is made once. It has no time of its own, and waits for members that do not answer.
-const ONCE_NANOS: u64 = 10_000_000_000;
+pub(super) const ONCE_NANOS: u64 = 10_000_000_000;
 
 impl<A: Adapter> Member<A> {
     pub(super) fn connect(
@@ -31,7 +34,7 @@ impl<A: Adapter> Member<A> {
         now: Nanos,
     ) -> Outcome {
         self.has_adapter(adapter)?;
-        if !self.config.nodes.contains(&node) {
+        if !self.config.nodes.contains(&node) && node != NodeId::GROUPS {
             return Err(Refusal::NoSuchNodeid);
         }
         let handle = RemoteSegment(self.number());
@@ -39,7 +42,7 @@ impl<A: Adapter> Member<A> {
         let is_once = timeout_nanos == Some(0);
         let timeout_nanos = if is_once { Some(ONCE_NANOS) } else { timeout_nanos };
         let until = timeout_nanos.map(|nanos| now.after(nanos));
-        let attempt = Attempt { ticket, until, is_once, step: Step::Finding };
+        let attempt = Attempt { ticket, until, is_once, aim: Aim::Connection, step: Step::Finding };
         let mut remote = Remote::new(node, name, adapter, attempt);
         remote.has_callback = has_callback;
         self.remotes.insert(handle, remote);
@@ -52,7 +55,9 @@ impl<A: Adapter> Member<A> {
     pub(crate) fn try_again(&mut self, handle: RemoteSegment, now: Nanos) {
         let Some(remote) = self.remotes.get_mut(&handle) else { return };
         let (node, name, adapter) = (remote.node, remote.name, remote.adapter);
-        if !self.links.of(adapter).is_some_and(|link| link.is_up) {
+        let is_connecting =
+            matches!(&remote.stage, Stage::Connecting(attempt) if attempt.aim == Aim::Connection);
+        if is_connecting && !self.links.of(adapter).is_some_and(|link| link.is_up) {
             self.failed(handle, Refusal::NoLinkAccess, now);
             return;
         }
@@ -69,7 +74,12 @@ impl<A: Adapter> Member<A> {
             return;
         };
         match answer {
-            Answer::Found(Found { is_node_alive, candidates }) => {
+            Answer::Found(Found { is_node_alive, mut candidates }) => {
+                if let Aim::Holder { below } = attempt.aim {
+                    candidates.retain(|it| below.is_none_or(|below| it.member < below));
+                    // The largest number is asked first, so that who is refused goes on with those below.
+                    candidates.sort_unstable_by_key(|it| it.member);
+                }
                 let reason = if is_node_alive { name.missing() } else { Refusal::NodeNotResponding };
                 attempt.step = Step::Trying { candidates, reason };
                 self.try_candidates(handle, now);
@@ -82,24 +92,34 @@ impl<A: Adapter> Member<A> {
     pub(crate) fn try_candidates(&mut self, handle: RemoteSegment, now: Nanos) {
         loop {
             let Some(remote) = self.remotes.get(&handle) else { return };
-            let Stage::Connecting(Attempt { step: Step::Trying { candidates, reason }, .. }) = &remote.stage
+            let Stage::Connecting(Attempt { step: Step::Trying { candidates, reason }, aim, .. }) =
+                &remote.stage
             else {
                 return;
             };
             let (node, name, adapter, reason) = (remote.node, remote.name, remote.adapter, *reason);
+            let aim = *aim;
             let Some(&Candidate { member, slot }) = candidates.last() else {
                 self.failed(handle, reason, now);
                 return;
             };
             let Some(pair) = self.pairs.provider_of(member) else {
-                let pair = PairId(self.number());
-                self.pairs.providers.insert(pair, Provider { node, member, ports: None });
-                self.wants.push_back(Want::Reach { pair, node, member });
+                self.begin_to_reach(node, member);
                 return;
             };
             if self.pairs.providers.get(&pair).is_some_and(|provider| provider.ports.is_none()) {
                 // Until it is reached.
                 return;
+            }
+            if aim != Aim::Connection {
+                match self.look_for_holder(pair, (member, slot), name) {
+                    Ok(holder) => {
+                        self.holder_found(handle, holder);
+                        return;
+                    }
+                    Err(refusal) => self.next_candidate(handle, refusal),
+                }
+                continue;
             }
             let is_open = self.pairs.ports(pair).is_some();
             let claimed = match self.pairs.ports_mut(pair).filter(|_| is_open) {
@@ -114,6 +134,14 @@ impl<A: Adapter> Member<A> {
                 Err(refusal) => self.next_candidate(handle, refusal),
             }
         }
+    }
+
+    /// Wants a member reached. What holds together is found under a number that no node has, so its members say where they are.
+    pub(super) fn begin_to_reach(&mut self, node: NodeId, member: MemberNumber) {
+        let node = if node == NodeId::GROUPS { member.node() } else { node };
+        let pair = PairId(self.number());
+        self.pairs.providers.insert(pair, Provider { node, member, ports: None });
+        self.wants.push_back(Want::Reach { pair, node, member });
     }
 
     /// Leaves the candidate that was asked. That a name is an old one is the reason only if there is no better.
@@ -131,19 +159,22 @@ impl<A: Adapter> Member<A> {
     fn connected(&mut self, handle: RemoteSegment, pair: PairId, slot: Slot, claimed: Claimed) {
         let Claimed { entry, is_listening } = claimed;
         let (bytes, memory, incarnation) = (entry.bytes, entry.memory, entry.state.incarnation);
+        let group = entry.group;
         if is_listening {
             self.ring([pair]);
         }
         let Some(remote) = self.remotes.get_mut(&handle) else { return };
-        let ticket = match &remote.stage {
-            Stage::Connecting(attempt) => attempt.ticket,
-            _ => None,
+        let connection = Connection { pair, slot, incarnation, bytes, memory, group, is_lost: false };
+        let was = core::mem::replace(&mut remote.stage, Stage::Connected(connection));
+        let (ticket, candidates) = match was {
+            Stage::Connecting(Attempt { ticket, step: Step::Trying { candidates, .. }, .. }) => {
+                (ticket, candidates)
+            }
+            _ => (None, Vec::new()),
         };
-        remote.stage =
-            Stage::Connected(Connection { pair, slot, incarnation, bytes, memory, is_lost: false });
         if let Some(ticket) = ticket {
             let value = match remote.name.kind {
-                NameKind::Segment => Value::Remote(handle, bytes),
+                NameKind::Segment | NameKind::Group => Value::Remote(handle, bytes),
                 NameKind::Interrupt | NameKind::DataInterrupt => Value::Trigger(RemoteInterrupt(handle.0)),
             };
             self.told.push_back(Told::Outcome(ticket, Ok(value)));
@@ -153,6 +184,10 @@ impl<A: Adapter> Member<A> {
             }
         }
         self.note_remote(handle);
+        if group != 0 {
+            self.held.insert(handle);
+            self.claim_of(handle, candidates);
+        }
         self.tell_of_remote(handle);
     }
 

@@ -47,7 +47,7 @@ impl<A: Adapter> Member<A> {
             self.slots.give_back(slot, entry);
             return Err(Refusal::Nospc);
         };
-        let mut local = Local::new(id, slot, entry, memory);
+        let mut local = Local::new(Name::segment(id), slot, entry, memory);
         (local.is_private, local.has_callback) = (is_private, has_callback);
         if is_private {
             return Ok(Done::Now(self.created(local)));
@@ -74,17 +74,18 @@ impl<A: Adapter> Member<A> {
         first_of_auto: Option<SegmentId>,
         answer: &Answer,
     ) {
-        let next = SegmentId(local.id.0.wrapping_add(1));
+        let next = SegmentId(local.name.number.wrapping_add(1));
         let outcome = match answer {
             Answer::Done => {
                 let (memory, bytes) = local.memory.place(local.slot);
-                self.board.describe(local.slot, Name::segment(local.id), bytes, memory);
+                self.board.describe(local.slot, local.name, bytes, memory);
+                self.board.set_group(local.slot, local.group);
                 self.board.set_entry(local.slot, local.entry);
                 Ok(self.created(local))
             }
             Answer::Taken if first_of_auto.is_some_and(|first| first != next) => {
-                local.id = next;
-                let put = NameOp::Put(Name::segment(next), local.slot);
+                local.name = Name::segment(next);
+                let put = NameOp::Put(local.name, local.slot);
                 self.ask(Asked::Create { ticket, local, first_of_auto }, put);
                 return;
             }
@@ -102,7 +103,7 @@ impl<A: Adapter> Member<A> {
 
     fn created(&mut self, local: Local) -> Value {
         let handle = LocalSegment(self.number());
-        let id = local.id;
+        let id = local.id();
         self.locals.insert(handle, local);
         self.note_local(handle);
         self.listen();
@@ -110,7 +111,7 @@ impl<A: Adapter> Member<A> {
         Value::Local(handle, id)
     }
 
-    fn local(&mut self, local: LocalSegment) -> Result<&mut Local, Refusal> {
+    pub(super) fn local(&mut self, local: LocalSegment) -> Result<&mut Local, Refusal> {
         self.locals.get_mut(&local).ok_or(Refusal::IllegalParameter)
     }
 
@@ -126,8 +127,8 @@ impl<A: Adapter> Member<A> {
         local.memory = LocalMemory::There { memory, bytes, is_shareable };
         if !local.is_private {
             // Nobody can connect yet, so nobody believes what the entry says.
-            let (slot, id) = (local.slot, local.id);
-            self.board.describe(slot, Name::segment(id), bytes, memory);
+            let (slot, name) = (local.slot, local.name);
+            self.board.describe(slot, name, bytes, memory);
         }
         Ok(NOTHING)
     }
@@ -187,11 +188,13 @@ impl<A: Adapter> Member<A> {
         self.note_local(handle);
         self.cancel(local.waiters);
         if !is_private {
-            let name = NameOp::Remove(Name::segment(local.id), slot);
+            let name = NameOp::Remove(local.name, slot);
             let ask = AskId(self.number());
             self.wants.push_back(Want::Name(ask, name));
         }
-        self.give_back(slot, freed(entry), local.memory);
+        // Others may hold what this member has let them hold.
+        let memory = if local.group == 0 { local.memory } else { LocalMemory::Nothing };
+        self.give_back(slot, freed(entry), memory);
         self.listen();
         Ok(NOTHING)
     }

@@ -3,6 +3,7 @@
 use beeline_contract_adapter::Adapter;
 
 use super::Outcome;
+use crate::board::read_group;
 use crate::call::{Done, Value};
 use crate::ids::{Nanos, PairId, RemoteSegment, Ticket};
 use crate::member::Member;
@@ -12,25 +13,57 @@ use crate::segment::remote::{Remote, Stage};
 use crate::sequence::{ConnectionView, SequenceStart, Standing};
 
 impl<A: Adapter> Member<A> {
-    fn remote(&mut self, remote: RemoteSegment) -> Result<&mut Remote, Refusal> {
+    pub(super) fn remote(&mut self, remote: RemoteSegment) -> Result<&mut Remote, Refusal> {
         self.remotes.get_mut(&remote).ok_or(Refusal::IllegalParameter)
     }
 
-    /// How a connection stands at this moment; what is lost stays so. `None` without a connection.
+    /// How a connection stands at this moment; what is lost stays so. Of several holders the first that is there counts. `None` without a
+    /// connection.
     pub(crate) fn standing(&mut self, handle: RemoteSegment) -> Option<Standing> {
+        loop {
+            let standing = self.standing_of_first(handle)?;
+            if standing != Standing::Gone {
+                return Some(standing);
+            }
+            let remote = self.remotes.get_mut(&handle)?;
+            let Stage::Connected(connection) = &mut remote.stage else { return None };
+            if connection.is_lost {
+                return Some(Standing::Gone);
+            }
+            if let Some(next) = remote.holders.others.pop() {
+                let gone = core::mem::replace(connection, next);
+                self.let_go(&gone);
+                continue;
+            }
+            let own = self.links.of(remote.adapter);
+            match own.filter(|_| connection.group != 0) {
+                Some(own) => {
+                    self.seek_holders(handle);
+                    return Some(Standing::seeking(own));
+                }
+                None => connection.is_lost = true,
+            }
+        }
+    }
+
+    /// How a connection stands as far as its first holder goes.
+    pub(crate) fn standing_of_first(&mut self, handle: RemoteSegment) -> Option<Standing> {
         let remote = self.remotes.get_mut(&handle)?;
         let adapter = remote.adapter;
         let Stage::Connected(connection) = &mut remote.stage else { return None };
         let board = self.pairs.board(connection.pair).filter(|_| !connection.is_lost);
-        let standing = match (board, self.links.of(adapter)) {
+        if let Some(board) = board {
+            // It may be held by several since it was connected to.
+            connection.group = read_group(board, connection.slot);
+        }
+        Some(match (board, self.links.of(adapter)) {
             (Some(board), Some(own)) => connection.connected(adapter).standing(board, own),
             _ => Standing::Gone,
-        };
-        connection.is_lost = standing == Standing::Gone;
-        Some(standing)
+        })
     }
 
-    /// The words of a connection, with its pair; `None` once it is lost. `own` is this member's own board.
+    /// The words of a connection, with its pair; `None` once it is lost. Of several holders those of the first; `own` is this member's own
+    /// board.
     ///
     /// # Errors
     /// There is no such connection, or it is not made.
@@ -109,12 +142,10 @@ impl<A: Adapter> Member<A> {
         if remote.maps != 0 {
             return Err(Refusal::Busy);
         }
-        if let Ok(connection) = remote.connection().copied()
-            && let Some(ports) = self.pairs.ports_mut(connection.pair)
-            && ports.disconnect(connection.slot, connection.incarnation)
-        {
-            self.ring([connection.pair]);
-        }
+        let first = remote.connection().copied();
+        let others = core::mem::take(&mut remote.holders.others);
+        first.into_iter().chain(others).for_each(|connection| self.let_go(&connection));
+        self.held.remove(&handle);
         if let Some(remote) = self.remotes.remove(&handle) {
             self.note_remote(handle);
             self.cancel(remote.waiters);

@@ -7,13 +7,15 @@ use super::memory::Memory;
 use super::waiters::Waiters;
 use crate::board::layout::{EntryState, LAST_INCARNATION, Phase};
 use crate::event::LocalEvent;
-use crate::ids::{AdapterNumber, NodeId, PairId, SegmentId, Slot};
+use crate::ids::{AdapterNumber, Name, NodeId, PairId, SegmentId, Slot};
 use crate::link::{LinkWord, Links};
 use crate::refusal::Refusal;
 
 #[derive(Debug)]
 pub(crate) struct Local {
-    pub(crate) id: SegmentId,
+    pub(crate) name: Name,
+    /// Which segment of several holders it is; zero if this member alone holds it.
+    pub(crate) group: u64,
     pub(crate) slot: Slot,
     /// What the board says, or would say of a private segment.
     pub(crate) entry: EntryState,
@@ -82,9 +84,10 @@ pub(crate) struct Seen {
 }
 
 impl Local {
-    pub(crate) fn new(id: SegmentId, slot: Slot, entry: EntryState, memory: LocalMemory) -> Self {
+    pub(crate) fn new(name: Name, slot: Slot, entry: EntryState, memory: LocalMemory) -> Self {
         Local {
-            id,
+            name,
+            group: 0,
             slot,
             entry: EntryState { phase: Phase::Open, available: 0, ..entry },
             memory,
@@ -95,6 +98,10 @@ impl Local {
             waiters: Waiters::default(),
             told: BTreeMap::new(),
         }
+    }
+
+    pub(crate) fn id(&self) -> SegmentId {
+        SegmentId(self.name.number)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -218,7 +225,7 @@ mod tests {
     use crate::claims::freed;
 
     fn segment() -> Local {
-        Local::new(SegmentId(1), Slot(0), EntryState::default(), LocalMemory::Nothing)
+        Local::new(Name::segment(SegmentId(1)), Slot(0), EntryState::default(), LocalMemory::Nothing)
     }
 
     fn seen(number: u64, count: u32) -> Seen {

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::memory::Memory;
 use super::waiters::Waiters;
 use crate::event::RemoteEvent;
-use crate::ids::{AdapterNumber, Name, Nanos, NodeId, PairId, Slot, Ticket};
+use crate::ids::{AdapterNumber, MemberNumber, Name, Nanos, NodeId, PairId, Slot, Ticket};
 use crate::refusal::Refusal;
 use crate::sequence::{Connected, SequenceStart, Standing};
 use crate::want::Candidate;
@@ -19,7 +19,20 @@ pub(crate) struct Remote {
     pub(crate) stage: Stage,
     pub(crate) maps: u32,
     pub(crate) waiters: Waiters,
+    pub(crate) holders: Holders,
     told: ToldOf,
+}
+
+/// What a connection to a segment of several holders has beside its first one.
+#[derive(Debug, Default)]
+pub(crate) struct Holders {
+    pub(crate) others: Vec<Connection>,
+    /// Who may be another one, and is not reached yet.
+    pub(crate) more: Vec<Candidate>,
+    /// When the names are looked at for those that came since.
+    pub(crate) next_look: Nanos,
+    /// None that is known is there, and the names are being looked at.
+    pub(crate) is_seeking: bool,
 }
 
 #[derive(Debug)]
@@ -37,7 +50,18 @@ pub(crate) struct Attempt {
     pub(crate) until: Option<Nanos>,
     /// It is tried once, and refused with the reason.
     pub(crate) is_once: bool,
+    pub(crate) aim: Aim,
     pub(crate) step: Step,
+}
+
+/// What an attempt is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Aim {
+    Connection,
+    /// To know a holder with a number below this one, without a connection.
+    Holder {
+        below: Option<MemberNumber>,
+    },
 }
 
 #[derive(Debug)]
@@ -57,6 +81,8 @@ pub(crate) struct Connection {
     pub(crate) incarnation: u32,
     pub(crate) bytes: u64,
     pub(crate) memory: Memory,
+    /// Which segment of several holders it is; zero if it is none.
+    pub(crate) group: u64,
     /// It never comes back.
     pub(crate) is_lost: bool,
 }
@@ -88,6 +114,7 @@ impl Remote {
             stage: Stage::Connecting(attempt),
             maps: 0,
             waiters: Waiters::default(),
+            holders: Holders::default(),
             told: ToldOf::Connecting,
         }
     }
@@ -154,12 +181,14 @@ mod tests {
     use crate::link::LinkWord;
 
     fn connected() -> Remote {
-        let attempt = Attempt { ticket: None, until: None, is_once: true, step: Step::Finding };
+        let (ticket, aim, step) = (None, Aim::Connection, Step::Finding);
+        let attempt = Attempt { ticket, until: None, is_once: true, aim, step };
         let adapter = AdapterNumber::new(0).unwrap();
         let mut remote = Remote::new(NodeId(8), Name::segment(SegmentId(1)), adapter, attempt);
         let (pair, slot, memory) = (PairId(1), Slot(0), Memory::Bank { offset: 0 });
+        let (incarnation, bytes, group, is_lost) = (1, 64, 0, false);
         remote.stage =
-            Stage::Connected(Connection { pair, slot, incarnation: 1, bytes: 64, memory, is_lost: false });
+            Stage::Connected(Connection { pair, slot, incarnation, bytes, memory, group, is_lost });
         remote
     }
 

@@ -165,10 +165,11 @@ impl World {
     }
 
     fn name(&mut self, who: usize, op: NameOp) -> Answer {
-        let (processes, node) = (&self.processes, self.processes[who].node);
+        let (processes, own_node) = (&self.processes, self.processes[who].node);
+        let node_of = |name: Name| if name.kind == NameKind::Group { NodeId::GROUPS } else { own_node };
         match op {
             NameOp::Put(name, slot) => {
-                let holders = self.names.entry((node, name)).or_default();
+                let holders = self.names.entry((node_of(name), name)).or_default();
                 holders.retain(|(holder, _)| processes[*holder].is_alive);
                 if !holders.is_empty() {
                     return Answer::Taken;
@@ -176,8 +177,18 @@ impl World {
                 holders.push((who, slot));
                 Answer::Done
             }
+            NameOp::PutBeside(name, slot, of) => {
+                let holders = self.names.entry((node_of(name), name)).or_default();
+                holders.retain(|(holder, _)| processes[*holder].is_alive);
+                let is_it = |it: &(usize, Slot)| (it.0 as u64, it.1) == (of.member.0, of.lent.slot);
+                if !holders.is_empty() && !holders.iter().any(is_it) {
+                    return Answer::Taken;
+                }
+                holders.push((who, slot));
+                Answer::Done
+            }
             NameOp::Remove(name, slot) => {
-                let holders = self.names.entry((node, name)).or_default();
+                let holders = self.names.entry((node_of(name), name)).or_default();
                 let before = holders.len();
                 holders.retain(|holder| *holder != (who, slot));
                 assert_eq!(holders.len() + 1, before, "the name is there until its member removes it");

@@ -35,7 +35,7 @@ impl Shared {
     fn carry_out(&self, want: Want) -> Vec<Want> {
         match want {
             Want::Name(ask, op) => {
-                let answer = self.names.carry_out(op);
+                let answer = self.names.carry_out(op, |holder| self.has_open(holder));
                 return self.bring(|state, now| state.member.answered(ask, answer, now));
             }
             Want::Reach { pair, node, member } => return self.begin_to_reach(pair, node, member),

@@ -7,7 +7,7 @@ use beeline_fabric::{
     AdapterNumber, Call, LocalSegment, NodeId, Part, Refusal, RemoteSegment, SegmentId, SequenceStart,
     SequenceStatus, Told, Value,
 };
-use beeline_fabric_process::{FabricConfig, FabricMember, Map, NotMapped, Sequence};
+use beeline_fabric_process::{FabricConfig, FabricMember, Held, Map, NotMapped, Sequence};
 
 use super::interrupts::Interrupts;
 use super::queues::Queues;
@@ -78,6 +78,16 @@ impl Player {
             ["create-auto", name, id, bytes] => self.create(name, number(id), true, number(bytes)),
             ["create-private", name, bytes] => self.create_as(name, 7, (false, true), number(bytes)),
             ["create-own", name, id, bytes] => self.create_own(name, number(id), number(bytes)),
+            ["join", name, id, bytes] => {
+                let held = self.member().join_group(SegmentId(number(id)), number(bytes));
+                self.held(name, held)
+            }
+            ["attach", name, id] => {
+                let held = self.member().attach(SegmentId(number(id)));
+                self.held(name, held)
+            }
+            ["share", name] => said(self.member().share(self.locals[name]).map(|()| Value::Nothing)),
+            ["holders", name] => self.member().holders_of(self.remotes[name]).to_string(),
             ["connect", name, node, id, wait] => self.connect(name, number(node), number(id), timeout(wait)),
             ["prepare", name] => self.call(Call::Prepare(self.locals[name], adapter())),
             ["available", name] => self.call(Call::SetAvailable(self.locals[name], adapter())),
@@ -90,6 +100,11 @@ impl Player {
             ["link", "down"] => self.call(Call::SetLink(adapter(), false)),
             ["start", name] => self.start(name),
             ["check", name] => self.check(name),
+            // Where a holder may just have died, two checks need not find the same.
+            ["check-once", name] => {
+                let (sequence, start) = &self.sequences[name];
+                format!("{:?}", sequence.check(start.unwrap()))
+            }
             ["sequence", name] => self.sequence(name),
             ["wait-local", name, wait] => {
                 self.call(Call::WaitLocal { local: self.locals[name], timeout_nanos: timeout(wait) })
@@ -150,6 +165,16 @@ impl Player {
             self.locals.insert(name.to_owned(), local);
         }
         said(outcome)
+    }
+
+    fn held(&mut self, name: &str, held: Result<Held, Refusal>) -> String {
+        match held {
+            Ok(held) => {
+                self.locals.insert(name.to_owned(), held.local);
+                format!("{} {}", if held.is_first { "first" } else { "ok" }, held.bytes)
+            }
+            Err(refusal) => format!("{refusal:?}"),
+        }
     }
 
     /// Makes a segment that has its memory alone.

@@ -13,6 +13,7 @@ mod device_side;
 mod event;
 mod host;
 mod host_side;
+pub mod hosts;
 mod ids;
 mod interconnect;
 mod memory;

@@ -1,0 +1,56 @@
+//! What can happen among hosts.
+
+use super::{HostId, Place};
+use crate::pcie::{HopEvent, LinkEvent, SwitchEvent};
+
+/// An event of [`Hosts`](super::Hosts).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostsEvent {
+    Link(LinkEvent),
+    /// Between two links.
+    Hop(HopEvent),
+    Switch(SwitchEvent),
+    /// It is the turn of the program on a core, unless it had another one since.
+    Turn {
+        place: Place,
+        /// Number of the turn; an event of an earlier turn is stale.
+        number: u32,
+    },
+    /// Lines wait in the buffers of a core.
+    Tend(Place),
+    /// A packet of the cores may leave the root complex.
+    RootSends(HostId),
+    /// An answer may leave the root complex.
+    RootAnswers(HostId),
+    /// Something that came becomes visible to the host.
+    HostSees(HostId),
+    /// A load whose answer was lost is over.
+    LoadTimesOut(Place),
+    /// The link of a host goes down or comes up.
+    LinkChanges {
+        host: HostId,
+        /// What it is from now on.
+        is_up: bool,
+    },
+}
+
+impl From<LinkEvent> for HostsEvent {
+    #[inline]
+    fn from(event: LinkEvent) -> Self {
+        HostsEvent::Link(event)
+    }
+}
+
+impl From<HopEvent> for HostsEvent {
+    #[inline]
+    fn from(event: HopEvent) -> Self {
+        HostsEvent::Hop(event)
+    }
+}
+
+impl From<SwitchEvent> for HostsEvent {
+    #[inline]
+    fn from(event: SwitchEvent) -> Self {
+        HostsEvent::Switch(event)
+    }
+}

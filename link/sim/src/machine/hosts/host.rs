@@ -1,0 +1,228 @@
+//! Hosts: their cores, root complexes and memories, and all that is between them.
+
+use super::topology::{End, Topology, group_begins_at};
+use super::{HostId, HostsError, HostsEvent, HostsSettings, Place, Region};
+use crate::cpu::{Core, FenceAck};
+use crate::des::{Calendar, Picoseconds, stream};
+use crate::machine::Next;
+use crate::machine::memory::Memory;
+use crate::machine::payloads::Lines;
+use crate::machine::root_path::{Lane, RootPath, RootPaths};
+use crate::pcie::{Hop, Link, LinkEnd, Switch};
+use crate::root::{Bandwidth, Inbound, Outbound};
+
+/// A core with its turn and its load.
+pub(super) struct HostCore {
+    pub core: Core,
+    pub next: Next,
+    /// When its turn comes although nothing has changed that it polls.
+    pub until: Picoseconds,
+    pub turn: u32,
+    /// Whether it polls, and waits for a change.
+    pub polls: bool,
+    /// What its load across shows.
+    pub loaded: u64,
+    /// When an event will come to tend its buffers.
+    pub tended_at: Option<Picoseconds>,
+}
+
+pub(super) struct Host {
+    pub id: HostId,
+    pub cores: Vec<HostCore>,
+    pub paths: RootPaths,
+    pub lanes: Vec<Lane>,
+    pub inbound: Inbound,
+    pub bandwidth: Bandwidth,
+    pub memory: Memory,
+    /// Where its root complex is.
+    pub root: LinkEnd,
+    pub is_up: bool,
+    /// How often its link has gone down.
+    pub downs: u64,
+    /// Accesses of others that were no memory of it.
+    pub faults: u64,
+    /// The core that gets the next place that is free in the root complex.
+    pub served_next: usize,
+}
+
+/// Hosts in virtual time. For one seed, programs that do the same see the same.
+pub struct Hosts {
+    pub(super) settings: HostsSettings,
+    pub(super) calendar: Calendar<HostsEvent>,
+    pub(super) hosts: Vec<Host>,
+    pub(super) links: Vec<Link>,
+    pub(super) hops: Vec<Hop>,
+    pub(super) uppers: Vec<usize>,
+    pub(super) switch: Option<Switch>,
+    pub(super) ends: Vec<[End; 2]>,
+    /// Memory of each host, by group.
+    pub(super) reflected: Vec<Vec<Region>>,
+    pub(super) due: Option<Place>,
+    /// Bytes of a packet of two lines, while they are looked at.
+    pub(super) joined: Vec<u8>,
+}
+
+impl Hosts {
+    /// Hosts at time zero, whose programs have no turn yet.
+    ///
+    /// # Errors
+    /// There are no such hosts.
+    pub fn new(settings: HostsSettings, seed: u64) -> Result<Hosts, HostsError> {
+        settings.check()?;
+        let mut memories = Vec::new();
+        let mut reflected = Vec::new();
+        for host in (0..settings.hosts() as u16).map(HostId) {
+            let mut memory = Memory::new(host.begins_at(&settings), false);
+            let bytes = super::GROUP_BYTES as usize;
+            let regions = settings.groups().iter().map(|_| {
+                let (index, address) = memory.add(bytes);
+                Region { host, index, address, bytes }
+            });
+            reflected.push(regions.collect::<Vec<_>>());
+            memories.push(memory);
+        }
+        let overlays: Vec<Vec<u64>> =
+            reflected.iter().map(|regions| regions.iter().map(|region| region.address).collect()).collect();
+        let topology = Topology::new(&settings, &overlays)?;
+        let hosts = memories.into_iter().zip(&topology.roots).zip(0..);
+        let hosts = hosts.map(|((memory, root), id)| Host::new(HostId(id), &settings, memory, *root, seed));
+        Ok(Hosts {
+            hosts: hosts.collect(),
+            settings,
+            calendar: Calendar::new(),
+            links: topology.links,
+            hops: topology.hops,
+            uppers: topology.uppers,
+            switch: topology.switch,
+            ends: topology.ends,
+            reflected,
+            due: None,
+            joined: Vec::new(),
+        })
+    }
+
+    /// Where the window of a group begins, if there is such a group.
+    pub fn group_address(&self, group: usize) -> Option<u64> {
+        (group < self.settings.groups().len()).then(|| group_begins_at(&self.settings, group))
+    }
+
+    /// Memory of a host that a group is copied to, if there is such a group. Hosts that are not in it have it, and get nothing.
+    pub fn group_memory(&self, host: HostId, group: usize) -> Option<Region> {
+        self.reflected[usize::from(host.0)].get(group).copied()
+    }
+
+    /// The time it is.
+    pub fn now(&self) -> Picoseconds {
+        self.calendar.now()
+    }
+
+    /// Events that have happened.
+    pub fn events(&self) -> u64 {
+        self.calendar.happened()
+    }
+
+    /// Until when a core is busy with what it was asked to do.
+    ///
+    /// # Panics
+    /// If there is no such core.
+    pub fn clock(&self, place: Place) -> Picoseconds {
+        self.host(place.host).cores[usize::from(place.core)].core.clock()
+    }
+
+    /// What a poll that finds nothing takes.
+    pub fn poll_time(&self) -> Picoseconds {
+        self.settings.core.poll
+    }
+
+    /// Accesses of others that were no memory of a host.
+    ///
+    /// # Panics
+    /// If there is no such host.
+    pub fn faults(&self, host: HostId) -> u64 {
+        self.host(host).faults
+    }
+
+    /// How often the link of a host has gone down: what its adapter counts.
+    ///
+    /// # Panics
+    /// If there is no such host.
+    pub fn downs(&self, host: HostId) -> u64 {
+        self.host(host).downs
+    }
+
+    /// Whether the link of a host is up.
+    ///
+    /// # Panics
+    /// If there is no such host.
+    pub fn is_up(&self, host: HostId) -> bool {
+        self.host(host).is_up
+    }
+
+    /// Whether nothing is on its way: no packet in a root complex, on a link or in the switch.
+    pub fn is_at_rest(&self) -> bool {
+        let is_idle = |host: &Host| host.paths.outbound.taken() == 0 && host.paths.lines.held() == 0;
+        self.hosts.iter().all(is_idle) && self.switch.as_ref().is_none_or(|switch| switch.held() == 0)
+    }
+
+    pub(super) fn host(&self, host: HostId) -> &Host {
+        &self.hosts[usize::from(host.0)]
+    }
+
+    pub(super) fn host_mut(&mut self, host: HostId) -> &mut Host {
+        &mut self.hosts[usize::from(host.0)]
+    }
+
+    /// A core and its path into the root complex.
+    pub(super) fn core(&mut self, place: Place) -> (&mut HostCore, RootPath<'_>) {
+        self.host_mut(place.host).core(place.core)
+    }
+}
+
+impl Host {
+    fn new(id: HostId, settings: &HostsSettings, memory: Memory, root: LinkEnd, seed: u64) -> Host {
+        let name = |what: &str| format!("{what} of host {}", id.0);
+        let core = |core: u16| HostCore {
+            core: Core::new(
+                settings.core.clone(),
+                stream(seed, &name(&format!("core {core}"))),
+                stream(seed, &name(&format!("interrupts of core {core}"))),
+            ),
+            next: Next::Never,
+            until: Picoseconds::NEVER,
+            turn: 0,
+            polls: false,
+            loaded: 0,
+            tended_at: None,
+        };
+        Host {
+            id,
+            cores: (0..settings.cores).map(core).collect(),
+            paths: RootPaths {
+                outbound: Outbound::new(&settings.root),
+                lines: Lines::new(),
+                // What a core stores to is an address of the fabric.
+                base: 0,
+                latency: settings.root.write_latency,
+                jitter: settings.root.write_jitter,
+                random: stream(seed, &name("root complex")),
+                acknowledges: settings.core.fence_ack == FenceAck::RootComplex,
+            },
+            lanes: (0..settings.cores).map(|_| Lane::default()).collect(),
+            inbound: Inbound::default(),
+            bandwidth: Bandwidth::default(),
+            memory,
+            root,
+            is_up: true,
+            downs: 0,
+            faults: 0,
+            served_next: 0,
+        }
+    }
+
+    pub(super) fn core(&mut self, core: u16) -> (&mut HostCore, RootPath<'_>) {
+        let requester = Place { host: self.id, core }.requester();
+        let lane = &mut self.lanes[usize::from(core)];
+        let path = RootPath { shared: &mut self.paths, lane, core: requester };
+        (&mut self.cores[usize::from(core)], path)
+    }
+}

@@ -1,0 +1,287 @@
+//! Packets between hosts: what leaves a root complex, what crosses, and what arrives.
+
+use super::topology::End;
+use super::{HostId, Hosts, HostsEvent, LOST, Place};
+use crate::cpu::FenceAck;
+use crate::pcie::{Class, Entered, HopEvent, Kind, LinkEnd, LinkEvent, SwitchEvent, Tlp};
+use crate::root::Outgoing;
+
+impl Hosts {
+    pub(super) fn link_happens(&mut self, event: LinkEvent) {
+        let index = usize::from(event.link.0);
+        if let Some(arrival) = self.links[index].happen(event, &mut self.calendar) {
+            match self.ends[index][arrival.side as usize] {
+                End::Root(host) => self.arrives(host, arrival.tlp),
+                // It goes on the way that it came.
+                End::Hop(hop) => {
+                    self.hops[usize::from(hop)].enter(arrival.side, arrival.tlp, &mut self.calendar);
+                }
+                End::Port(port) => self.enters_switch(port, arrival.tlp),
+            }
+        }
+        self.settle_ends(index);
+    }
+
+    pub(super) fn hop_happens(&mut self, event: HopEvent) {
+        let upper = self.uppers[usize::from(event.hop)];
+        let (uppers, lowers) = self.links.split_at_mut(upper + 1);
+        self.hops[usize::from(event.hop)].happen(
+            event,
+            &mut uppers[upper],
+            &mut lowers[0],
+            &mut self.calendar,
+        );
+        self.settle_ends(upper);
+        self.settle_ends(upper + 1);
+    }
+
+    pub(super) fn switch_happens(&mut self, event: SwitchEvent) {
+        if let Some(switch) = &mut self.switch {
+            switch.happen(event, &mut self.links, &mut self.calendar);
+        }
+    }
+
+    /// What stands at the ends of a link lets go of what has left by it.
+    fn settle_ends(&mut self, link: usize) {
+        for end in self.ends[link] {
+            match end {
+                End::Root(host) => self.settle_root(host),
+                End::Hop(hop) => {
+                    let upper = self.uppers[usize::from(hop)];
+                    let (uppers, lowers) = self.links.split_at_mut(upper + 1);
+                    let hop = &mut self.hops[usize::from(hop)];
+                    hop.settle(&mut uppers[upper], &mut lowers[0], &mut self.calendar);
+                }
+                End::Port(_) => {
+                    if let Some(switch) = &mut self.switch {
+                        switch.settle(&mut self.links, &mut self.calendar);
+                    }
+                }
+            }
+        }
+    }
+
+    fn enters_switch(&mut self, port: u16, tlp: Tlp) {
+        let Some(switch) = &mut self.switch else { return };
+        match switch.enter(port, tlp, &mut self.links, &mut self.calendar) {
+            Entered::Copies(0) => self.body_is_gone(&tlp),
+            Entered::Copies(copies) if copies > 1 => {
+                let from = Place::of_requester(tlp.requester).host;
+                self.host_mut(from).paths.lines.copy(tlp.body, copies - 1);
+            }
+            Entered::Copies(_) => {}
+            Entered::Refused if tlp.kind.class() == Class::NonPosted => {
+                self.core(Place::of_requester(tlp.requester)).0.loaded = LOST;
+            }
+            Entered::Refused => self.body_is_gone(&tlp),
+        }
+    }
+
+    fn body_is_gone(&mut self, tlp: &Tlp) {
+        if tlp.kind == Kind::MemoryWrite {
+            self.host_mut(Place::of_requester(tlp.requester).host).paths.lines.remove(tlp.body);
+        }
+    }
+
+    /// A packet is lost, because a link is down.
+    fn lose(&mut self, tlp: &Tlp) {
+        self.body_is_gone(tlp);
+        if tlp.kind != Kind::MemoryWrite {
+            let place = Place::of_requester(tlp.requester);
+            self.calendar.schedule_in(self.settings.completion_timeout, HostsEvent::LoadTimesOut(place));
+        }
+    }
+
+    fn arrives(&mut self, host: HostId, tlp: Tlp) {
+        let now = self.calendar.now();
+        let is_answer = tlp.kind.class() == Class::Completion;
+        let from =
+            if is_answer { HostId(tlp.completer >> 8) } else { Place::of_requester(tlp.requester).host };
+        let LinkEnd { link, side } = self.host(host).root;
+        if !self.host(host).is_up || !self.host(from).is_up {
+            self.links[link].free(side, &tlp, &mut self.calendar);
+            self.lose(&tlp);
+            return;
+        }
+        if tlp.kind == Kind::MemoryRead {
+            self.links[link].free(side, &tlp, &mut self.calendar);
+            self.is_read(host, &tlp);
+            return;
+        }
+        let it = &mut self.hosts[usize::from(host.0)];
+        let memory = (tlp.kind == Kind::MemoryWrite).then_some(&mut it.bandwidth);
+        if let Some(at) = it.inbound.arrive(now, tlp, &self.settings.root, memory) {
+            self.calendar.schedule(at, HostsEvent::HostSees(host));
+        }
+    }
+
+    /// A word of a host's memory is read, behind the writes that came before.
+    fn is_read(&mut self, host: HostId, tlp: &Tlp) {
+        let now = self.calendar.now();
+        let it = &mut self.hosts[usize::from(host.0)];
+        let link = self.links[it.root.link].settings();
+        let mut bytes = vec![0; tlp.length_bytes as usize];
+        let is_memory = it.memory.read(tlp.address, &mut bytes);
+        let first = if is_memory {
+            it.inbound.read(now, tlp, &self.settings.root, link, &mut it.bandwidth)
+        } else {
+            it.faults += 1;
+            it.inbound.refuse(now, tlp, &self.settings.root)
+        };
+        if let Some(at) = first {
+            self.calendar.schedule(at, HostsEvent::RootAnswers(host));
+        }
+        // Writes in front of it that programs do not see yet.
+        let waiting: Vec<Tlp> = self.host(host).inbound.writes().copied().collect();
+        for write in waiting {
+            let from = Place::of_requester(write.requester).host;
+            let data = self.hosts[usize::from(from.0)].paths.lines.of(write.body, &mut self.joined);
+            for (address, byte) in (write.address..).zip(data) {
+                if let Some(at) = address.checked_sub(tlp.address)
+                    && let Some(into) = bytes.get_mut(at as usize)
+                {
+                    *into = *byte;
+                }
+            }
+        }
+        let word = bytes.try_into().map_or(LOST, u64::from_le_bytes);
+        self.core(Place::of_requester(tlp.requester)).0.loaded = if is_memory { word } else { LOST };
+    }
+
+    pub(super) fn root_sends(&mut self, host: HostId) {
+        let now = self.calendar.now();
+        self.host_mut(host).paths.outbound.woken(now);
+        self.settle_root(host);
+    }
+
+    /// The next packet of a host's cores has an event.
+    pub(super) fn schedule_send(&mut self, host: HostId) {
+        let LinkEnd { link, side } = self.host(host).root;
+        let (now, wire_free_at) = (self.calendar.now(), self.links[link].free_at(side));
+        if let Some(at) = self.host_mut(host).paths.outbound.to_schedule(now, wire_free_at) {
+            self.calendar.schedule(at, HostsEvent::RootSends(host));
+        }
+    }
+
+    /// Packets of cores leave as far as they may, and places of those that have left are free.
+    fn settle_root(&mut self, host: HostId) {
+        let LinkEnd { link, side } = self.host(host).root;
+        loop {
+            let was_full = !self.host(host).paths.outbound.has_room();
+            while let Some(tlp) = self.links[link].next_departed(side) {
+                self.departed(host, &tlp);
+            }
+            if was_full && self.host(host).paths.outbound.has_room() {
+                self.room_returned(host);
+            }
+            if self.links[link].waiting(side, Class::Posted) > 0 || !self.send_one(host) {
+                return;
+            }
+        }
+    }
+
+    fn departed(&mut self, host: HostId, tlp: &Tlp) {
+        let now = self.calendar.now();
+        if tlp.kind.class() == Class::Completion {
+            return;
+        }
+        self.host_mut(host).paths.outbound.left(now, tlp);
+        if self.settings.core.fence_ack == FenceAck::RootComplex && tlp.kind == Kind::MemoryWrite {
+            self.acknowledge(tlp);
+        }
+    }
+
+    /// Word that a write is on the link is back at its core.
+    fn acknowledge(&mut self, tlp: &Tlp) {
+        let at = self.calendar.now() + self.settings.root.write_latency;
+        // Two lines that were merged were two packets to the core.
+        let packets = if tlp.length_bytes > 64 { 2 } else { 1 };
+        let place = Place::of_requester(tlp.requester);
+        let mut resumes = false;
+        for _ in 0..packets {
+            let (state, mut path) = self.core(place);
+            resumes |= state.core.acknowledged(at, &mut path);
+        }
+        if resumes {
+            self.settle_core(place);
+        }
+    }
+
+    fn room_returned(&mut self, host: HostId) {
+        let now = self.calendar.now();
+        let cores = usize::from(self.settings.cores);
+        let it = self.host_mut(host);
+        let first = it.served_next;
+        it.served_next = (first + 1) % cores;
+        for nth in 0..cores {
+            let place = Place { host, core: ((first + nth) % cores) as u16 };
+            let (state, mut path) = self.core(place);
+            state.core.room_returned(now, &mut path);
+            self.settle_core(place);
+        }
+    }
+
+    /// Sends the next packet if one is ready.
+    fn send_one(&mut self, host: HostId) -> bool {
+        let now = self.calendar.now();
+        let it = &mut self.hosts[usize::from(host.0)];
+        match it.paths.outbound.take(now, &self.settings.root) {
+            Outgoing::Packet(second) => {
+                let tlp = it.paths.outbound.pop();
+                if let Some(second) = second {
+                    it.paths.lines.join(tlp.body, second);
+                }
+                if !it.is_up {
+                    self.departed(host, &tlp);
+                    self.lose(&tlp);
+                    return true;
+                }
+                let LinkEnd { link, side } = it.root;
+                let sent = self.links[link].send(side, tlp, &mut self.calendar);
+                sent.expect("a line is never longer than the least maximum of a payload");
+                true
+            }
+            Outgoing::Later(_) => {
+                self.schedule_send(host);
+                false
+            }
+            Outgoing::Nothing => false,
+        }
+    }
+
+    pub(super) fn root_answers(&mut self, host: HostId) {
+        // Packets of cores that were ready before are in front.
+        self.settle_root(host);
+        let now = self.calendar.now();
+        let LinkEnd { link, side } = self.host(host).root;
+        while let Some((tlp, next)) = self.host_mut(host).inbound.next_answer(now) {
+            let tlp = Tlp { completer: host.0 << 8, ..tlp };
+            self.links[link].send(side, tlp, &mut self.calendar).expect("answers are cut to fit");
+            if let Some(at) = next.filter(|at| *at > now) {
+                self.calendar.schedule(at, HostsEvent::RootAnswers(host));
+            }
+        }
+        self.settle_root(host);
+    }
+
+    pub(super) fn host_sees(&mut self, host: HostId) {
+        let it = &mut self.hosts[usize::from(host.0)];
+        let Some((tlp, next)) = it.inbound.next_seen() else { return };
+        if let Some(at) = next {
+            self.calendar.schedule(at, HostsEvent::HostSees(host));
+        }
+        self.links[it.root.link].free(it.root.side, &tlp, &mut self.calendar);
+        let from = Place::of_requester(tlp.requester);
+        if tlp.kind == Kind::MemoryWrite {
+            let data =
+                self.hosts[usize::from(from.host.0)].paths.lines.of(tlp.body, &mut self.joined).to_vec();
+            let it = self.host_mut(host);
+            it.faults += u64::from(!it.memory.write(tlp.address, &data));
+            self.body_is_gone(&tlp);
+            self.host_changed(host);
+        } else {
+            self.load_answered(from, None);
+        }
+        self.settle_root(host);
+    }
+}

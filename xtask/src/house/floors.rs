@@ -117,7 +117,22 @@ const FLOORS: &[(&str, &[&str])] = &[
             "lab/platforms",
         ],
     ),
-    ("lab/figures", &["spec", "lab/platforms", "lab/experiments"]),
+    // Members of the fabric on hosts in virtual time: the same semantics, and who lives by its heartbeat.
+    (
+        "lab/hosts",
+        &[
+            "contract/memory",
+            "contract/link",
+            "contract/adapter",
+            "os/mmio",
+            "os/heartbeat",
+            "link/sim",
+            "host/fabric",
+            "lab/platforms",
+            "lab/experiments",
+        ],
+    ),
+    ("lab/figures", &["spec", "lab/platforms", "lab/experiments", "lab/hosts"]),
     (
         "api/rust",
         &[

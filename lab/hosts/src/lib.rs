@@ -1,0 +1,24 @@
+//! A fabric of several hosts in virtual time: members of `host/fabric` on hosts that are joined by PCI Express.
+//!
+//! Nothing of the fabric is written twice: a member here is the state machine that runs in processes, over words that are pushed into the
+//! memory of other hosts ([`Across`]). From: a platform file ([`hosts`]), and programs ([`run`]). To: `link/sim`. Not here: what
+//! anything costs, and devices. Record 0049.
+#![forbid(unsafe_code)]
+
+mod assembly;
+mod mapped;
+mod measure;
+mod member;
+mod peer;
+mod programs;
+mod session;
+mod wiring;
+mod words;
+
+pub use assembly::{Shape, hosts};
+pub use mapped::Mapped;
+pub use measure::{multicast_ns, ping_pong_ns, store_latency_ns};
+pub use member::{HostMember, node_of};
+pub use programs::{Core, Program, run};
+pub use wiring::{BANK_BYTES, Wiring};
+pub use words::{Across, Published, View};

@@ -1,0 +1,244 @@
+//! Latencies between hosts, by programs of members: one connects, maps and stores, the others poll their memory and store back.
+//!
+//! Nothing is added to what was run: a call, a store, a poll and the load of a line that came cost what the platform file says, where the program
+//! makes them.
+
+use beeline_experiments::LabError;
+use beeline_fabric::{AdapterNumber, Call, Part, RemoteSegment, SegmentId, Value};
+use beeline_link_sim::des::Picoseconds;
+use beeline_link_sim::machine::hosts::{HostId, Hosts, Region};
+use beeline_platforms::Platform;
+
+use crate::assembly::{Shape, hosts};
+use crate::mapped::Mapped;
+use crate::member::{HostMember, node_of};
+use crate::programs::{Core, Program, run};
+use crate::wiring::Wiring;
+
+/// Messages that are timed. Without anything random all are alike.
+const ROUNDS: u64 = 8;
+/// A pause before each, so that nothing of the one before is under way.
+const PAUSE: Picoseconds = Picoseconds::from_ns(20_000);
+/// A line for each flag.
+const FLAG_BYTES: usize = 64;
+const SEGMENT: SegmentId = SegmentId(1);
+/// Nobody takes as long to join.
+const JOINED_BY: Picoseconds = Picoseconds::from_ns(1_000_000_000);
+
+/// What software costs where a program sends.
+#[derive(Clone, Copy)]
+struct Costs {
+    message: Picoseconds,
+}
+
+/// ns from the call that stores a word through the map of a segment until the poll of the segment's host has found it.
+///
+/// # Errors
+/// The platform joins no hosts.
+pub fn store_latency_ns(platform: &Platform, seed: u64) -> Result<f64, LabError> {
+    Ok(between_two(platform, seed)?.0)
+}
+
+/// ns there and back between programs of two members, each of which polls a segment of its own host and stores into the other's.
+///
+/// # Errors
+/// The platform joins no hosts.
+pub fn ping_pong_ns(platform: &Platform, seed: u64) -> Result<f64, LabError> {
+    Ok(between_two(platform, seed)?.1)
+}
+
+/// ns of one way of a ping-pong of so many hosts: half of the time from the call that stores a word to the window of a group, which the central
+/// switch copies into the memory of all others, to the poll that finds the last of their answers. The others answer by a store into a
+/// segment of the first, a line for each.
+///
+/// # Errors
+/// The platform has no central switch, or one of fewer ports.
+pub fn multicast_ns(platform: &Platform, hosts_of_group: u16, seed: u64) -> Result<f64, LabError> {
+    let groups = vec![(0..hosts_of_group).collect()];
+    let settings = hosts(platform, &Shape::Switch { hosts: hosts_of_group, groups })?;
+    let mut hosts = Hosts::new(settings, seed).map_err(|error| no_hosts(&error))?;
+    let wiring = Wiring::new(&mut hosts, hosts_of_group);
+    let costs = costs(platform);
+    let others = usize::from(hosts_of_group) - 1;
+    let window = hosts.group_address(0).unwrap_or_default();
+    let mut programs: Vec<Program<'_, Vec<Picoseconds>>> = Vec::new();
+    for host in (0..hosts_of_group).map(HostId) {
+        let (wiring, reflected) = (wiring.clone(), hosts.group_memory(host, 0));
+        let program: Box<dyn FnOnce(Core) -> Vec<Picoseconds> + Send> = match reflected {
+            Some(region) if host != HostId(0) => {
+                Box::new(move |core| answer_group(&core, &wiring, region, costs, seed))
+            }
+            _ => Box::new(move |core| send_to_group(&core, &wiring, (window, others), costs, seed)),
+        };
+        programs.push((host, program));
+    }
+    let (results, _) = run(hosts, programs);
+    Ok(mean_ns(&results[0]) / 2.0)
+}
+
+fn no_hosts(error: &dyn std::fmt::Display) -> LabError {
+    LabError::Traffic { what: error.to_string(), advice: "use another platform" }
+}
+
+fn costs(platform: &Platform) -> Costs {
+    Costs { message: Picoseconds(platform.core.message_ns.value.picoseconds()) }
+}
+
+fn mean_ns(times: &[Picoseconds]) -> f64 {
+    times.iter().map(|time| time.0).sum::<u64>() as f64 / 1000.0 / times.len() as f64
+}
+
+/// One way, and there and back.
+fn between_two(platform: &Platform, seed: u64) -> Result<(f64, f64), LabError> {
+    let settings = hosts(platform, &Shape::Pair)?;
+    let mut hosts = Hosts::new(settings, seed).map_err(|error| no_hosts(&error))?;
+    let wiring = Wiring::new(&mut hosts, 2);
+    let costs = costs(platform);
+    let other = wiring.clone();
+    let programs: Vec<Program<'_, Vec<Picoseconds>>> = vec![
+        (
+            HostId(0),
+            Box::new(move |core| {
+                let side = Side::new(&core, &wiring, HostId(1), seed);
+                let mut begun = Vec::new();
+                let mut ended = Vec::new();
+                for round in 1..=ROUNDS {
+                    core.sleep_until(core.now() + PAUSE);
+                    begun.push(core.now());
+                    side.send(&core, costs, round);
+                    side.await_word(&core, round);
+                    ended.push(core.now());
+                }
+                begun.extend(ended);
+                begun
+            }),
+        ),
+        (
+            HostId(1),
+            Box::new(move |core| {
+                let side = Side::new(&core, &other, HostId(0), seed);
+                let found = (1..=ROUNDS).map(|round| {
+                    side.await_word(&core, round);
+                    let at = core.now();
+                    side.send(&core, costs, round);
+                    at
+                });
+                found.collect()
+            }),
+        ),
+    ];
+    let (results, _) = run(hosts, programs);
+    let (begun, ended) = results[0].split_at(ROUNDS as usize);
+    let spans = |ends: &[Picoseconds]| {
+        let spans: Vec<_> = begun.iter().zip(ends).map(|(begun, end)| end.since(*begun)).collect();
+        mean_ns(&spans)
+    };
+    Ok((spans(&results[1]), spans(ended)))
+}
+
+/// A side of a ping-pong: a segment of its own, and the other's mapped.
+struct Side {
+    own: (Region, usize),
+    map: Mapped,
+}
+
+impl Side {
+    fn new(core: &Core, wiring: &Wiring, other: HostId, seed: u64) -> Side {
+        let mut member = HostMember::new(core, wiring, seed);
+        let own = provide(&mut member, 2 * FLAG_BYTES);
+        let map = use_of(&mut member, other, 0, 2 * FLAG_BYTES);
+        // In a line of its own: this side is connected, and the other may send.
+        map.store_word(FLAG_BYTES, 1);
+        map.flush();
+        member.serve(JOINED_BY, |_| core.load(own.0, own.1 + FLAG_BYTES) == 1);
+        Side { own, map }
+    }
+
+    fn send(&self, core: &Core, costs: Costs, value: u64) {
+        core.work(costs.message);
+        self.map.store_word(0, value);
+        self.map.flush();
+    }
+
+    fn await_word(&self, core: &Core, value: u64) {
+        core.poll(|| (core.load(self.own.0, self.own.1) == value).then_some(()));
+    }
+}
+
+/// A segment that others connect to.
+fn provide(member: &mut HostMember, bytes: usize) -> (Region, usize) {
+    let (is_auto, is_private, is_empty, has_callback) = (false, false, false, false);
+    let bytes = bytes as u64;
+    let create = Call::CreateSegment { id: SEGMENT, is_auto, bytes, is_private, is_empty, has_callback };
+    let made = member.call(create);
+    let Ok(Value::Local(local, _)) = made else { panic!("a segment of a new member: {made:?}") };
+    let adapter = adapter();
+    for call in [Call::Prepare(local, adapter), Call::SetAvailable(local, adapter)] {
+        member.call(call).expect("a new segment can be made available");
+    }
+    member.map_local(local, Part { offset: 0, bytes }).expect("a segment can be mapped by its member")
+}
+
+/// A part of the segment of another host, as soon as it is there.
+fn use_of(member: &mut HostMember, host: HostId, offset: usize, bytes: usize) -> Mapped {
+    let (is_asynchronous, has_callback, timeout_nanos) = (false, false, None);
+    let (node, adapter) = (node_of(host), adapter());
+    let connect = Call::Connect { node, id: SEGMENT, adapter, timeout_nanos, is_asynchronous, has_callback };
+    let connected = member.call(connect);
+    let Ok(Value::Remote(remote, _)) = connected else {
+        panic!("a connection without an end: {connected:?}")
+    };
+    let part = Part { offset: offset as u64, bytes: bytes as u64 };
+    let map = |member: &mut HostMember, remote: RemoteSegment| member.map(remote, part);
+    map(member, remote).expect("what was just connected to can be mapped")
+}
+
+fn adapter() -> AdapterNumber {
+    AdapterNumber::new(0).expect("nodes have an adapter 0")
+}
+
+/// Sends to a group, and waits for the answers of so many others.
+fn send_to_group(
+    core: &Core,
+    wiring: &Wiring,
+    (window, others): (u64, usize),
+    costs: Costs,
+    seed: u64,
+) -> Vec<Picoseconds> {
+    let mut member = HostMember::new(core, wiring, seed);
+    let (region, at) = provide(&mut member, others * FLAG_BYTES);
+    let answer = |other: usize| core.load(region, at + other * FLAG_BYTES);
+    const READY: u64 = u64::MAX;
+    member.serve(JOINED_BY, |_| (0..others).all(|other| answer(other) == READY));
+    let mut round_trips = Vec::new();
+    for round in 1..=ROUNDS {
+        core.sleep_until(core.now() + PAUSE);
+        let begun = core.now();
+        core.work(costs.message);
+        core.store_word(window, round);
+        core.fence();
+        for other in 0..others {
+            core.poll(|| (answer(other) == round).then_some(()));
+        }
+        round_trips.push(core.now().since(begun));
+    }
+    round_trips
+}
+
+/// Answers what comes by a group.
+fn answer_group(core: &Core, wiring: &Wiring, region: Region, costs: Costs, seed: u64) -> Vec<Picoseconds> {
+    let mut member = HostMember::new(core, wiring, seed);
+    let flag = usize::from(core.host().0 - 1) * FLAG_BYTES;
+    let map = use_of(&mut member, HostId(0), flag, FLAG_BYTES);
+    map.store_word(0, u64::MAX);
+    map.flush();
+    let rounds = (1..=ROUNDS).map(|round| {
+        core.poll(|| (core.load(region, 0) == round).then_some(()));
+        let at = core.now();
+        core.work(costs.message);
+        map.store_word(0, round);
+        map.flush();
+        at
+    });
+    rounds.collect()
+}

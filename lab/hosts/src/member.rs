@@ -1,0 +1,306 @@
+//! A member on a host: carries out what it wants, hears who lives, and gives calls their time.
+
+use std::collections::VecDeque;
+
+use beeline_contract_adapter::PublishPort;
+use beeline_fabric::*;
+use beeline_link_sim::des::Picoseconds;
+use beeline_link_sim::machine::Next;
+use beeline_link_sim::machine::hosts::{HostId, Region};
+
+use crate::mapped::Mapped;
+use crate::peer::{Change, Peer};
+use crate::programs::Core;
+use crate::session::Sessions;
+use crate::wiring::{BANK_BYTES, NAMES, Wiring};
+use crate::words::{Across, Published, Readers, View};
+
+/// The node of a host: 4, 8, 12 and on.
+pub fn node_of(host: HostId) -> NodeId {
+    NodeId(4 * (host.0 + 1))
+}
+
+/// A member of the fabric, the only one of its host.
+pub struct HostMember {
+    member: Member<Across>,
+    sessions: Sessions,
+    board: Published,
+    names: Published,
+    /// By host, what is claimed of it.
+    claims: Vec<Published>,
+    peers: Vec<Peer>,
+    told: VecDeque<Told>,
+    link_was_up: bool,
+}
+
+fn adapter() -> AdapterNumber {
+    AdapterNumber::new(0).expect("nodes have an adapter 0")
+}
+
+/// A name as a word that is not zero.
+fn word_of(name: Name) -> u64 {
+    let kind: u64 = match name.kind {
+        NameKind::Segment => 1,
+        NameKind::Interrupt => 2,
+        NameKind::DataInterrupt => 3,
+    };
+    kind << 32 | u64::from(name.number)
+}
+
+impl HostMember {
+    /// A member on a core's host. `seed` makes the incarnations of its heartbeats.
+    pub fn new(core: &Core, wiring: &Wiring, seed: u64) -> Self {
+        let own = core.host();
+        let here = wiring.of(own);
+        let sessions = Sessions::new(core.clone(), wiring.clone());
+        let table = |words: Region, copy: &dyn Fn(HostId) -> Region| {
+            let copies = wiring.others(own).map(|peer| (peer, copy(peer))).collect();
+            Published::new(sessions.clone(), Readers::All, words, copies)
+        };
+        let at = usize::from(own.0);
+        let board = table(here.board, &|peer| wiring.of(peer).boards[at]);
+        let names = table(here.names, &|peer| wiring.of(peer).names_of[at]);
+        let claims = (0..).zip(&here.claims).map(|(peer, words)| {
+            let peer = HostId(peer);
+            let copies = vec![(peer, wiring.of(peer).claimed[at])];
+            Published::new(sessions.clone(), Readers::One, *words, copies)
+        });
+        let nodes = (0..here.claims.len() as u16).map(|host| node_of(HostId(host))).collect();
+        let config = Config { node: node_of(own), adapters: vec![adapter()], nodes };
+        let mut member = Member::new(config, board.clone());
+        member.limit_bank(BANK_BYTES as u64);
+        let random = |peer: HostId| {
+            seed ^ ((u64::from(own.0) << 32) | (u64::from(peer.0) + 1)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        };
+        HostMember {
+            member,
+            claims: claims.collect(),
+            board,
+            names,
+            peers: wiring.others(own).map(|peer| Peer::new(peer, random(peer))).collect(),
+            sessions,
+            told: VecDeque::new(),
+            link_was_up: true,
+        }
+    }
+
+    fn core(&self) -> &Core {
+        &self.sessions.core
+    }
+
+    /// The time of its core.
+    pub fn now(&self) -> Picoseconds {
+        self.core().now()
+    }
+
+    fn nanos(&self) -> Nanos {
+        Nanos(self.core().now().as_ns())
+    }
+
+    /// Makes a call, and waits for what comes of it.
+    ///
+    /// # Errors
+    /// As the member refuses it.
+    pub fn call(&mut self, call: Call) -> Result<Value, Refusal> {
+        let done = self.member.call(call, self.nanos())?;
+        self.carry_out();
+        let ticket = match done {
+            Done::Now(value) => return Ok(value),
+            Done::Wait(ticket) => ticket,
+        };
+        loop {
+            let is_it = |told: &Told| matches!(told, Told::Outcome(of, _) if *of == ticket);
+            if let Some(at) = self.told.iter().position(is_it)
+                && let Some(Told::Outcome(_, outcome)) = self.told.remove(at)
+            {
+                return outcome;
+            }
+            self.step(Picoseconds::NEVER);
+        }
+    }
+
+    /// Looks at everything, as this host's service does, and waits for a change, `until` at the latest.
+    pub fn step(&mut self, until: Picoseconds) {
+        self.tend();
+        let wake = self.member.wake_at().map_or(Picoseconds::NEVER, |at| Picoseconds::from_ns(at.0));
+        let beats = self.peers.iter().map(Peer::next_beat).min().unwrap_or(Picoseconds::NEVER);
+        let until = until.min(wake).min(beats).max(self.core().now());
+        self.core().wait(Next::Poll, until);
+    }
+
+    /// Serves other members until the time is over, or `is_done`.
+    pub fn serve(&mut self, until: Picoseconds, mut is_done: impl FnMut(&mut Self) -> bool) {
+        while !is_done(self) && self.core().now() < until {
+            self.step(until);
+        }
+    }
+
+    /// Events of segments that have a callback, oldest first.
+    pub fn next_told(&mut self) -> Option<Told> {
+        self.told.pop_front()
+    }
+
+    /// Whether the host of a node lives and both sides have all that the other has published.
+    pub fn is_joined(&self, node: NodeId) -> bool {
+        let there = |peer: &&Peer| node_of(peer.host) == node;
+        self.peers.iter().find(there).is_some_and(|peer| peer.is_there() && self.sessions.is_whole(peer.host))
+    }
+
+    /// Maps a part of a connected segment.
+    ///
+    /// # Errors
+    /// As the member refuses it.
+    pub fn map(&mut self, remote: RemoteSegment, part: Part) -> Result<Mapped, Refusal> {
+        let Value::MapRemote(pair, Memory::Bank { offset }, part) =
+            self.call(Call::MapRemote(remote, part))?
+        else {
+            return Err(Refusal::IllegalOperation);
+        };
+        let own = View::new(self.core().clone(), self.sessions.wiring.of(self.core().host()).board);
+        let (_, view) = self.member.view(remote, &own)?.ok_or(Refusal::NotConnected)?;
+        let of_pair = |peer: &&Peer| peer.provider == Some(pair);
+        let peer = self.peers.iter().find(of_pair).ok_or(Refusal::NotConnected)?.host;
+        let address = self.sessions.wiring.of(peer).bank.address + offset + part.offset;
+        Ok(Mapped { sessions: self.sessions.clone(), peer, address, bytes: part.bytes as usize, view })
+    }
+
+    /// Memory of a segment of this host: the bank, and where in it the segment begins.
+    ///
+    /// # Errors
+    /// As the member refuses it.
+    pub fn map_local(&mut self, local: LocalSegment, part: Part) -> Result<(Region, usize), Refusal> {
+        match self.call(Call::MapLocal(local, part))? {
+            Value::MapLocal(Memory::Bank { offset }, part) => {
+                let bank = self.sessions.wiring.of(self.core().host()).bank;
+                Ok((bank, (offset + part.offset) as usize))
+            }
+            _ => Err(Refusal::IllegalOperation),
+        }
+    }
+
+    /// Looks at links, peers and rings, and at what others publish.
+    pub fn tend(&mut self) {
+        let is_up = self.core().is_link_up();
+        if std::mem::replace(&mut self.link_was_up, is_up) != is_up {
+            let set = self.member.call(Call::SetLink(adapter(), is_up), self.nanos());
+            debug_assert!(set.is_ok(), "the adapter is there");
+        }
+        for at in 0..self.peers.len() {
+            let change = self.peers[at].look(&self.sessions.core, &self.sessions.wiring);
+            if matches!(change, Some(Change::Went | Change::CameAnew)) {
+                self.forget(at);
+            }
+            let peer = &mut self.peers[at];
+            if peer.is_there() && peer.consumer.is_none() {
+                let claimed =
+                    self.sessions.wiring.of(self.sessions.core.host()).claimed[usize::from(peer.host.0)];
+                let view = View::new(self.sessions.core.clone(), claimed);
+                peer.consumer = Some(self.member.admit(node_of(peer.host), view));
+                // Its claims count from here on, and so what it confirms.
+                self.sessions.begin(peer.host);
+            }
+            let (host, rung) = (peer.host, self.sessions.rung(peer.host));
+            peer.rung = rung;
+            let tables = [&self.board, &self.names, &self.claims[usize::from(host.0)]];
+            self.sessions.renew(host, || tables.iter().for_each(|table| table.push_to(host)));
+        }
+        self.member.look(self.nanos());
+        self.carry_out();
+    }
+
+    /// A peer is gone: nothing is confirmed to it, and then nothing of it counts.
+    fn forget(&mut self, at: usize) {
+        let peer = &mut self.peers[at];
+        self.sessions.leave(peer.host);
+        let pairs = [peer.provider.take(), peer.consumer.take()];
+        for pair in pairs.into_iter().flatten() {
+            self.member.gone(pair, Nanos(self.sessions.core.now().as_ns()));
+        }
+    }
+
+    fn carry_out(&mut self) {
+        while let Some(want) = self.member.next_want() {
+            match want {
+                Want::Name(ask, op) => {
+                    let answer = self.name(op);
+                    self.member.answered(ask, answer, self.nanos());
+                }
+                Want::Reach { pair, node, .. } => self.reach(pair, node),
+                Want::Ring(pair) => {
+                    let of_pair =
+                        |peer: &&mut Peer| peer.provider == Some(pair) || peer.consumer == Some(pair);
+                    if let Some(peer) = self.peers.iter_mut().find(of_pair) {
+                        peer.rings += 1;
+                        self.sessions.ring(peer.host, peer.rings);
+                    }
+                }
+                Want::Close(pair) => {
+                    for peer in self.peers.iter_mut().filter(|peer| peer.provider == Some(pair)) {
+                        peer.provider = None;
+                    }
+                }
+                // Offsets of a bank are not used twice.
+                Want::Punch { .. } => {}
+            }
+        }
+        while let Some(told) = self.member.next_event().or_else(|| self.member.next_callback()) {
+            self.told.push_back(told);
+        }
+    }
+
+    fn name(&mut self, op: NameOp) -> Answer {
+        let core = self.core().clone();
+        let here = self.sessions.wiring.of(core.host()).clone();
+        let entry = |words: Region, at: u32| core.load(words, at as usize * 16);
+        let slot = |words: Region, at: u32| core.load(words, at as usize * 16 + 8);
+        match op {
+            NameOp::Put(name, value) => {
+                let word = word_of(name);
+                if (0..NAMES).any(|at| entry(here.names, at) == word) {
+                    return Answer::Taken;
+                }
+                let Some(at) = (0..NAMES).find(|at| entry(here.names, *at) == 0) else { return Answer::Full };
+                self.names.publish(at * 2 + 1, u64::from(value.0));
+                self.names.publish(at * 2, word);
+                Answer::Done
+            }
+            NameOp::Remove(name, _) => {
+                let word = word_of(name);
+                for at in (0..NAMES).filter(|at| entry(here.names, *at) == word).collect::<Vec<_>>() {
+                    self.names.publish(at * 2, 0);
+                }
+                Answer::Done
+            }
+            NameOp::Find(node, name) => {
+                let there = |peer: &&Peer| peer.is_there() && node_of(peer.host) == node;
+                let Some(peer) = self.peers.iter().find(there) else {
+                    return Answer::Found(Found::default());
+                };
+                let words = here.names_of[usize::from(peer.host.0)];
+                let found = (0..NAMES).filter(|at| entry(words, *at) == word_of(name));
+                let member = MemberNumber(u64::from(peer.host.0));
+                let candidates =
+                    found.map(|at| Candidate { member, slot: Slot(slot(words, at) as u16) }).collect();
+                Answer::Found(Found { is_node_alive: true, candidates })
+            }
+        }
+    }
+
+    fn reach(&mut self, pair: PairId, node: NodeId) {
+        let core = self.core().clone();
+        let there = |peer: &&mut Peer| peer.is_there() && node_of(peer.host) == node;
+        let reached = match self.peers.iter_mut().find(there) {
+            Some(peer) => {
+                peer.provider = Some(pair);
+                let at = usize::from(peer.host.0);
+                let board = View::new(core.clone(), self.sessions.wiring.of(core.host()).boards[at]);
+                let claims = self.claims[at].clone();
+                // Of an earlier session.
+                claims.clear();
+                Reached::Provider { board, claims }
+            }
+            None => Reached::NotResponding,
+        };
+        self.member.reached(pair, reached, self.nanos());
+    }
+}

@@ -1,0 +1,218 @@
+//! Programs on cores. Each is a thread, of which one at a time runs: the one whose turn it is.
+//!
+//! A member's code waits inside its calls, for the answer of a read across, while time goes on for the other hosts. So each program has a
+//! stack of its own. Whoever waits lets time pass until it is somebody's turn, and hands over to that one; threads do not run side by
+//! side, and what they do does not depend on the system's scheduler.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use beeline_contract_memory::Line;
+use beeline_link_sim::des::Picoseconds;
+use beeline_link_sim::machine::Next;
+use beeline_link_sim::machine::hosts::{HostId, Hosts, Place, Region};
+
+/// A program, and the host whose first core it runs on.
+pub type Program<'a, T> = (HostId, Box<dyn FnOnce(Core) -> T + Send + 'a>);
+
+/// A core, for the program that runs on it. Clones are the same core.
+#[derive(Clone)]
+pub struct Core {
+    machine: Arc<Machine>,
+    place: Place,
+}
+
+struct Machine {
+    state: Mutex<State>,
+    /// By host, told when it is the turn of its program.
+    turns: Vec<Condvar>,
+}
+
+struct State {
+    hosts: Hosts,
+    due: Option<Place>,
+    /// Nothing more happens, or a program has failed.
+    is_over: bool,
+}
+
+/// Runs programs, at most one on each host, until all have ended; returns what each gives, and the hosts.
+///
+/// # Panics
+/// If a program panics, or waits for something that never happens.
+pub fn run<T: Send>(hosts: Hosts, programs: Vec<Program<'_, T>>) -> (Vec<T>, Hosts) {
+    let most = programs.iter().map(|(host, _)| usize::from(host.0) + 1).max().unwrap_or(0);
+    let mut state = State { hosts, due: None, is_over: false };
+    for (host, _) in &programs {
+        state.hosts.end_turn(Place { host: *host, core: 0 }, Next::Again, Picoseconds::NEVER);
+    }
+    let turns = (0..most).map(|_| Condvar::new()).collect();
+    let machine = Arc::new(Machine { state: Mutex::new(state), turns });
+    let results = thread::scope(|scope| {
+        let started: Vec<_> = programs
+            .into_iter()
+            .map(|(host, program)| {
+                let core = Core { machine: Arc::clone(&machine), place: Place { host, core: 0 } };
+                beeline_mmio::thread::spawn_in(scope, "host", move || {
+                    let ended = Ended(core.clone());
+                    core.await_turn(core.lock());
+                    let result = program(core);
+                    drop(ended);
+                    result
+                })
+                .expect("a thread for each host can be started")
+            })
+            .collect();
+        let ended = started.into_iter().map(|thread| thread.join());
+        ended.collect::<Vec<_>>()
+    });
+    let give = |result: thread::Result<T>| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    let results = results.into_iter().map(give).collect();
+    let machine = Arc::into_inner(machine).expect("no program has kept its core");
+    (results, machine.state.into_inner().unwrap_or_else(PoisonError::into_inner).hosts)
+}
+
+/// The end of a program, by a panic, too.
+struct Ended(Core);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.is_over |= thread::panicking();
+        state.hosts.end_turn(self.0.place, Next::Never, Picoseconds::NEVER);
+        self.0.hand_over(&mut state);
+    }
+}
+
+impl Core {
+    /// Whose memory its loads show, and whose link its stores leave by.
+    pub fn host(&self) -> HostId {
+        self.place.host
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.machine.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hosts<T>(&self, f: impl FnOnce(&mut Hosts, Place) -> T) -> T {
+        f(&mut self.lock().hosts, self.place)
+    }
+
+    /// Lets time pass until it is somebody's turn.
+    fn hand_over(&self, state: &mut State) {
+        if state.due.is_none() && !state.is_over {
+            state.due = state.hosts.advance(Picoseconds::NEVER);
+            state.is_over = state.due.is_none();
+        }
+        match state.due {
+            _ if state.is_over => self.machine.turns.iter().for_each(Condvar::notify_all),
+            Some(place) if place != self.place => {
+                self.machine.turns[usize::from(place.host.0)].notify_all();
+            }
+            _ => {}
+        }
+    }
+
+    fn await_turn(&self, mut state: MutexGuard<'_, State>) {
+        loop {
+            self.hand_over(&mut state);
+            if state.is_over {
+                drop(state);
+                panic!("nothing more happens that the program on host {} waits for", self.place.host.0);
+            }
+            if state.due == Some(self.place) {
+                state.due = None;
+                return;
+            }
+            let turn = &self.machine.turns[usize::from(self.place.host.0)];
+            state = turn.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Ends the turn. Returns at the next one: one that polls has it when something has changed, and at `until` at the latest.
+    pub fn wait(&self, next: Next, until: Picoseconds) {
+        let mut state = self.lock();
+        state.hosts.end_turn(self.place, next, until);
+        self.await_turn(state);
+    }
+
+    /// Does nothing until then.
+    pub fn sleep_until(&self, at: Picoseconds) {
+        self.wait(Next::At(at), Picoseconds::NEVER);
+    }
+
+    /// Polls until it finds something. What a poll finds costs as one that finds nothing.
+    pub fn poll<T>(&self, mut find: impl FnMut() -> Option<T>) -> T {
+        loop {
+            if let Some(found) = find() {
+                self.hosts(|hosts, place| {
+                    let poll = hosts.poll_time();
+                    hosts.work(place, poll);
+                });
+                return found;
+            }
+            self.wait(Next::Poll, Picoseconds::NEVER);
+        }
+    }
+
+    /// The time of this core: when it has done what it was asked to do.
+    pub fn now(&self) -> Picoseconds {
+        self.hosts(|hosts, place| hosts.clock(place))
+    }
+
+    /// Does something for so long.
+    pub fn work(&self, span: Picoseconds) {
+        self.hosts(|hosts, place| hosts.work(place, span));
+    }
+
+    /// Stores a line across, write-combined.
+    pub fn store_line(&self, address: u64, words: &Line) {
+        self.hosts(|hosts, place| hosts.store_line(place, address, words));
+    }
+
+    /// Stores a word across, write-combined.
+    pub fn store_word(&self, address: u64, value: u64) {
+        self.hosts(|hosts, place| hosts.store_word(place, address, value));
+    }
+
+    /// Stores a word across, behind all stores of this core.
+    pub fn store_in_order(&self, address: u64, value: u64) {
+        self.hosts(|hosts, place| hosts.store_in_order(place, address, value));
+    }
+
+    /// Lets what was stored leave the core.
+    pub fn fence(&self) {
+        self.hosts(|hosts, place| hosts.fence(place));
+    }
+
+    /// Loads a word across, behind all stores of this core; all ones if the answer is lost.
+    pub fn load_across(&self, address: u64) -> u64 {
+        self.hosts(|hosts, place| hosts.load_across(place, address));
+        self.wait(Next::Again, Picoseconds::NEVER);
+        self.hosts(|hosts, place| hosts.loaded(place))
+    }
+
+    /// Loads a word of this host's memory.
+    pub fn load(&self, region: Region, offset: usize) -> u64 {
+        self.hosts(|hosts, place| hosts.load(place, region, offset))
+    }
+
+    /// Loads bytes of this host's memory.
+    pub fn copy_out(&self, region: Region, offset: usize, into: &mut [u8]) {
+        self.hosts(|hosts, place| hosts.copy_out(place, region, offset, into));
+    }
+
+    /// Stores a word to this host's memory.
+    pub fn store(&self, region: Region, offset: usize, value: u64) {
+        self.hosts(|hosts, place| hosts.store(place, region, offset, value));
+    }
+
+    /// How often this host's link has gone down.
+    pub fn downs(&self) -> u64 {
+        self.hosts(|hosts, place| hosts.downs(place.host))
+    }
+
+    /// Whether this host's link is up.
+    pub fn is_link_up(&self) -> bool {
+        self.hosts(|hosts, place| hosts.is_up(place.host))
+    }
+}

@@ -1,0 +1,72 @@
+//! Where in whose memory words and their copies lie. Every host knows it: it is what a driver would have exchanged.
+
+use std::sync::Arc;
+
+use beeline_fabric::{BOARD_WORDS, USE_WORDS};
+use beeline_link_sim::machine::hosts::{HostId, Hosts, Region};
+
+/// Bytes of a host's bank of segments.
+pub const BANK_BYTES: usize = 4 << 20;
+/// Entries of a host's table of names.
+pub(crate) const NAMES: u32 = 256;
+const NAME_WORDS: usize = 2 * NAMES as usize;
+const LINE_BYTES: usize = 64;
+
+/// The memory of one host.
+#[derive(Clone, Debug)]
+pub(crate) struct Memories {
+    pub board: Region,
+    pub names: Region,
+    /// By peer, what this host claims of it.
+    pub claims: Vec<Region>,
+    /// By peer, copies of its words.
+    pub boards: Vec<Region>,
+    pub names_of: Vec<Region>,
+    pub claimed: Vec<Region>,
+    /// By peer, a line of words: see `session.rs`.
+    pub sessions: Region,
+    /// By peer, the line of its heartbeat.
+    pub beats: Region,
+    pub bank: Region,
+}
+
+/// The memories of all hosts. Clones are the same.
+#[derive(Clone, Debug)]
+pub struct Wiring(Arc<Vec<Memories>>);
+
+impl Wiring {
+    /// Makes the memories of so many hosts.
+    pub fn new(hosts: &mut Hosts, count: u16) -> Wiring {
+        let memories = (0..count).map(HostId).map(|host| {
+            let mut add = |bytes| hosts.add_memory(host, bytes);
+            let (board, claims) = (BOARD_WORDS as usize * 8, USE_WORDS as usize * 8);
+            let peers = 0..count;
+            Memories {
+                board: add(board),
+                names: add(NAME_WORDS * 8),
+                claims: peers.clone().map(|_| add(claims)).collect(),
+                boards: peers.clone().map(|_| add(board)).collect(),
+                names_of: peers.clone().map(|_| add(NAME_WORDS * 8)).collect(),
+                claimed: peers.map(|_| add(claims)).collect(),
+                sessions: add(usize::from(count) * LINE_BYTES),
+                beats: add(usize::from(count) * LINE_BYTES),
+                bank: add(BANK_BYTES),
+            }
+        });
+        Wiring(Arc::new(memories.collect()))
+    }
+
+    pub(crate) fn of(&self, host: HostId) -> &Memories {
+        &self.0[usize::from(host.0)]
+    }
+
+    /// All hosts but one.
+    pub(crate) fn others(&self, host: HostId) -> impl Iterator<Item = HostId> + use<> {
+        (0..self.0.len() as u16).map(HostId).filter(move |other| *other != host)
+    }
+}
+
+/// Where the line of a peer begins in memory that has one for each.
+pub(crate) fn line_of(peer: HostId) -> usize {
+    usize::from(peer.0) * LINE_BYTES
+}

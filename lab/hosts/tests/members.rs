@@ -1,0 +1,282 @@
+//! Members on two hosts: what they do over shared memory they do across links.
+#![expect(clippy::unwrap_used, reason = "what a test does not expect fails it")]
+
+mod support;
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+
+use beeline_fabric::{Call, LocalEvent, Refusal, RemoteEvent, SequenceStatus, Told, Value};
+use beeline_link_sim::des::Picoseconds;
+use beeline_link_sim::machine::hosts::{HostId, Hosts};
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+use support::*;
+
+#[test]
+fn segment_is_connected_to_stored_to_and_removed_across_links() {
+    let (results, hosts) = two(
+        |core, wiring| {
+            let mut member = joined(&core, &wiring);
+            let local = available(&mut member, 7, 4096);
+            let (region, at) = member.map_local(local, part(0, 4096)).unwrap();
+            // Until the other one has disconnected: its claim is seen, and then it is not.
+            let first = member.call(remove(local, false));
+            member.call(unmap_local(local)).unwrap();
+            until(&mut member, |_| core.load(region, at + 4088) == 9);
+            assert_eq!(member.call(remove(local, false)), Err(Refusal::Busy), "it is connected to");
+            let mut bytes = vec![0; 4088];
+            core.copy_out(region, at, &mut bytes);
+            assert_eq!(bytes, pattern(4088, 1));
+            until(&mut member, |member| member.call(remove(local, false)).is_ok());
+            first
+        },
+        |core, wiring| {
+            let mut member = joined(&core, &wiring);
+            let remote = connected(&mut member, NODE_0, 7);
+            let map = member.map(remote, part(0, 4096)).unwrap();
+            let (status, start) = map.start();
+            assert_eq!(status, SequenceStatus::Ok);
+            map.copy_in(0, &pattern(4088, 1));
+            assert_eq!(map.check(start.unwrap()), SequenceStatus::Ok);
+            map.store_word(4088, 9);
+            map.flush();
+            rest(&mut member, 20_000);
+            member.call(unmap_remote(remote)).unwrap();
+            member.call(disconnect(remote))
+        },
+    );
+    assert_eq!(results, [Err(Refusal::Busy), Ok(Value::Nothing)], "it is mapped here");
+    assert_eq!(faults(&hosts), 0);
+}
+
+/// Blocks are stored in sequences while either link goes down and comes up, and write-combined stores leave in any order.
+#[test]
+fn transfer_is_exact_although_links_go_down() {
+    const BLOCKS: usize = 64;
+    const BLOCK: usize = 1024;
+    let is_done = AtomicBool::new(false);
+    let happens = |hosts: &mut Hosts| {
+        for flap in 0..40 {
+            let host = HostId(flap % 2);
+            // Between them, so that a member is in all that it does.
+            let at = 6_000_000 + u64::from(flap) * 61_003;
+            hosts.link_will_change(host, Picoseconds::from_ns(at), false);
+            hosts.link_will_change(host, Picoseconds::from_ns(at + 1_000 + u64::from(flap) * 700), true);
+        }
+    };
+    let (results, _) = two_of(
+        disordered(),
+        happens,
+        |core, wiring| {
+            let mut member = joined(&core, &wiring);
+            let local = available(&mut member, 7, (BLOCKS * BLOCK) as u64);
+            let (region, at) = member.map_local(local, part(0, (BLOCKS * BLOCK) as u64)).unwrap();
+            until(&mut member, |_| is_done.load(Relaxed));
+            let mut bytes = vec![0; BLOCKS * BLOCK];
+            core.copy_out(region, at, &mut bytes);
+            for block in 0..BLOCKS {
+                let found = &bytes[block * BLOCK..][..BLOCK];
+                assert!(found == pattern(BLOCK, block as u64), "block {block} is not what was stored");
+            }
+            0
+        },
+        |core, wiring| {
+            let mut member = joined(&core, &wiring);
+            let remote = connected(&mut member, NODE_0, 7);
+            let map = member.map(remote, part(0, (BLOCKS * BLOCK) as u64)).unwrap();
+            until(&mut member, |member| member.now() > Picoseconds::from_ns(5_990_000));
+            let mut again = 0;
+            for block in 0..BLOCKS {
+                loop {
+                    rest(&mut member, 20_000);
+                    let (SequenceStatus::Ok, Some(start)) = map.start() else { continue };
+                    map.copy_in(block * BLOCK, &pattern(BLOCK, block as u64));
+                    match map.check(start) {
+                        SequenceStatus::Ok => break,
+                        SequenceStatus::Retriable | SequenceStatus::Pending => again += 1,
+                        SequenceStatus::NotRetriable => panic!("a link that comes back ends no connection"),
+                    }
+                }
+            }
+            is_done.store(true, Relaxed);
+            again
+        },
+    );
+    assert!(results[1] > 0, "no sequence found that a link had been down");
+}
+
+/// Who connects and who removes at any time after each other: the barrier reads across, so their answers agree.
+#[test]
+fn segment_is_never_removed_under_a_connection() {
+    const SEGMENTS: u32 = 60;
+    let (current, held) = (AtomicU32::new(0), AtomicBool::new(false));
+    let (results, _) = two(
+        |core, wiring| {
+            let mut member = joined(&core, &wiring);
+            let mut random = SmallRng::seed_from_u64(11);
+            for id in 1..=SEGMENTS {
+                let local = available(&mut member, id, 64);
+                current.store(id, Relaxed);
+                rest(&mut member, random.random_range(1_000..9_000));
+                until(&mut member, |member| member.call(remove(local, false)).is_ok());
+                assert!(!held.load(Relaxed), "segment {id} is removed while it is connected to");
+                current.store(0, Relaxed);
+            }
+            current.store(u32::MAX, Relaxed);
+            0
+        },
+        |core, wiring| {
+            let mut member = joined(&core, &wiring);
+            let mut random = SmallRng::seed_from_u64(12);
+            let mut made = 0;
+            while current.load(Relaxed) != u32::MAX {
+                rest(&mut member, random.random_range(100..2_000));
+                let id = current.load(Relaxed);
+                let Ok(Value::Remote(remote, _)) = member.call(connect(NODE_0, id, Some(0))) else {
+                    continue;
+                };
+                assert_eq!(current.load(Relaxed), id, "connected to segment {id}, which is removed");
+                held.store(true, Relaxed);
+                made += 1;
+                rest(&mut member, random.random_range(100..3_000));
+                held.store(false, Relaxed);
+                member.call(disconnect(remote)).unwrap();
+            }
+            made
+        },
+    );
+    assert!(results[1] > SEGMENTS / 4, "hardly any connection was made: {results:?}");
+}
+
+#[test]
+fn host_that_is_silent_is_lost_within_the_declared_bound() {
+    let (results, _) = two(
+        |core, wiring| {
+            let mut member = joined(&core, &wiring);
+            let mut call = create(7, 64);
+            if let Call::CreateSegment { has_callback, .. } = &mut call {
+                *has_callback = true;
+            }
+            let Ok(Value::Local(local, _)) = member.call(call) else { panic!("no segment") };
+            member.call(Call::Prepare(local, adapter())).unwrap();
+            member.call(Call::SetAvailable(local, adapter())).unwrap();
+            let lost_at = |wanted: LocalEvent| {
+                let mut at = Picoseconds::ZERO;
+                until(&mut member, |member| {
+                    at = member.now();
+                    std::iter::from_fn(|| member.next_told()).any(|told| told == Told::OfLocal(local, wanted))
+                });
+                at
+            };
+            let mut lost_at = lost_at;
+            lost_at(LocalEvent::Connect(NODE_1));
+            let at = lost_at(LocalEvent::Lost(NODE_1));
+            assert_eq!(member.call(remove(local, false)), Ok(Value::Nothing), "its claim counts no more");
+            at
+        },
+        |core, wiring| {
+            let mut member = joined(&core, &wiring);
+            connected(&mut member, NODE_0, 7);
+            member.now()
+        },
+    );
+    let silence = results[0].since(results[1]);
+    // The bound of 4 ms and a period, seen at a look each half of one.
+    assert!((4_000_000..=5_500_000).contains(&silence.as_ns()), "{silence}");
+}
+
+#[test]
+fn connection_to_a_host_that_is_silent_is_lost() {
+    let (results, _) = two(
+        |core, wiring| {
+            let mut member = joined(&core, &wiring);
+            available(&mut member, 7, 64);
+            rest(&mut member, 100_000);
+            SequenceStatus::Ok
+        },
+        |core, wiring| {
+            let mut member = joined(&core, &wiring);
+            let remote = connected(&mut member, NODE_0, 7);
+            let map = member.map(remote, part(0, 64)).unwrap();
+            let (_, start) = map.start();
+            let mut found = SequenceStatus::Ok;
+            until(&mut member, |member| {
+                let checked = member.call(Call::CheckSequence(remote, start.unwrap()));
+                let Ok(Value::Checked(status)) = checked else { panic!("{checked:?}") };
+                found = status;
+                status != SequenceStatus::Ok
+            });
+            assert_eq!(member.call(connect(NODE_0, 7, Some(0))), Err(Refusal::NodeNotResponding));
+            found
+        },
+    );
+    assert_eq!(results[1], SequenceStatus::NotRetriable);
+}
+
+#[test]
+fn removal_waits_for_a_host_whose_link_is_down_until_it_is_lost() {
+    let (results, _) = two_of(
+        settings(),
+        |hosts| hosts.link_will_change(HostId(1), Picoseconds::from_ns(6_000_000), false),
+        |core, wiring| {
+            let mut member = joined(&core, &wiring);
+            let local = available(&mut member, 7, 64);
+            until(&mut member, |member| member.now() > Picoseconds::from_ns(6_001_000));
+            let first = member.call(remove(local, false));
+            until(&mut member, |member| !member.is_joined(NODE_1));
+            until(&mut member, |member| member.call(remove(local, false)).is_ok());
+            first
+        },
+        |core, wiring| {
+            let mut member = joined(&core, &wiring);
+            until(&mut member, |member| member.now() > Picoseconds::from_ns(6_001_000));
+            // Nobody knows whether a claim would arrive.
+            member.call(connect(NODE_0, 7, Some(0)))
+        },
+    );
+    assert_eq!(results[0], Err(Refusal::Busy));
+    assert_eq!(results[1], Err(Refusal::NoLinkAccess));
+}
+
+#[test]
+fn claim_is_taken_back_when_the_link_of_its_provider_is_down() {
+    let (results, _) = two_of(
+        settings(),
+        |hosts| hosts.link_will_change(HostId(0), Picoseconds::from_ns(6_000_000), false),
+        |core, wiring| {
+            let mut member = joined(&core, &wiring);
+            available(&mut member, 7, 64);
+            until(&mut member, |member| member.now() > Picoseconds::from_ns(6_100_000));
+            Ok(Value::Nothing)
+        },
+        |core, wiring| {
+            let mut member = joined(&core, &wiring);
+            until(&mut member, |member| member.now() > Picoseconds::from_ns(6_001_000));
+            member.call(connect(NODE_0, 7, Some(0)))
+        },
+    );
+    assert_eq!(results[1], Err(Refusal::NoRemoteLinkAccess));
+}
+
+#[test]
+fn user_of_a_segment_that_is_taken_by_force_is_told() {
+    let (results, _) = two(
+        |core, wiring| {
+            let mut member = joined(&core, &wiring);
+            let local = available(&mut member, 7, 64);
+            until(&mut member, |member| {
+                member.call(Call::WaitLocal { local, timeout_nanos: Some(0) })
+                    == Ok(Value::LocalEvent(LocalEvent::Connect(NODE_1)))
+            });
+            let removed = member.call(remove(local, true));
+            rest(&mut member, 50_000);
+            removed
+        },
+        |core, wiring| {
+            let mut member = joined(&core, &wiring);
+            let remote = connected(&mut member, NODE_0, 7);
+            member.call(Call::WaitRemote { remote, timeout_nanos: None })
+        },
+    );
+    assert_eq!(results, [Ok(Value::Nothing), Ok(Value::RemoteEvent(RemoteEvent::Lost))]);
+}

@@ -1,0 +1,145 @@
+//! Two hosts and what their programs do.
+#![allow(dead_code, reason = "each test uses a part")]
+
+use beeline_fabric::*;
+use beeline_hosts::*;
+use beeline_link_sim::cpu::Release;
+use beeline_link_sim::des::Picoseconds;
+use beeline_link_sim::machine::hosts::{HostId, Hosts, HostsSettings};
+use beeline_platforms::Platform;
+
+pub const NODE_0: NodeId = NodeId(4);
+pub const NODE_1: NodeId = NodeId(8);
+
+/// No run of these tests is as long.
+const END: Picoseconds = Picoseconds::from_ns(1_000_000_000);
+
+pub fn settings() -> HostsSettings {
+    hosts(&Platform::named("vpx3-1259-gen2x4-linux").unwrap(), &Shape::Pair).unwrap()
+}
+
+/// The same boards, with cores and root complexes that let write-combined stores leave in any order and in pieces.
+pub fn disordered() -> HostsSettings {
+    let mut settings = settings();
+    settings.core.release = Release::Random;
+    settings.core.split_per_mille = 300;
+    settings.root.write_jitter = Picoseconds::from_ns(400);
+    settings
+}
+
+/// Runs a program on each of two hosts.
+pub fn two<T: Send>(
+    first: impl FnOnce(Core, Wiring) -> T + Send,
+    second: impl FnOnce(Core, Wiring) -> T + Send,
+) -> (Vec<T>, Hosts) {
+    two_of(settings(), |_| {}, first, second)
+}
+
+/// As [`two`], of other hosts, to which something happens.
+pub fn two_of<T: Send>(
+    settings: HostsSettings,
+    happens: impl FnOnce(&mut Hosts),
+    first: impl FnOnce(Core, Wiring) -> T + Send,
+    second: impl FnOnce(Core, Wiring) -> T + Send,
+) -> (Vec<T>, Hosts) {
+    let mut hosts = Hosts::new(settings, 1).unwrap();
+    let wiring = Wiring::new(&mut hosts, 2);
+    happens(&mut hosts);
+    let other = wiring.clone();
+    run(
+        hosts,
+        vec![
+            (HostId(0), Box::new(move |core| first(core, wiring))),
+            (HostId(1), Box::new(move |core| second(core, other))),
+        ],
+    )
+}
+
+pub fn faults(hosts: &Hosts) -> u64 {
+    hosts.faults(HostId(0)) + hosts.faults(HostId(1))
+}
+
+/// A member that has the other one's words.
+pub fn joined(core: &Core, wiring: &Wiring) -> HostMember {
+    let mut member = HostMember::new(core, wiring, 5);
+    let other = if core.host() == HostId(0) { NODE_1 } else { NODE_0 };
+    until(&mut member, |member| member.is_joined(other));
+    member
+}
+
+/// Serves until something is so.
+pub fn until(member: &mut HostMember, is_so: impl FnMut(&mut HostMember) -> bool) {
+    let mut is_so = is_so;
+    let mut was_so = false;
+    member.serve(END, |member| {
+        was_so = is_so(member);
+        was_so
+    });
+    assert!(was_so, "it never comes");
+}
+
+/// Serves for so long.
+pub fn rest(member: &mut HostMember, ns: u64) {
+    let end = member.now() + Picoseconds::from_ns(ns);
+    member.serve(end, |_| false);
+}
+
+pub fn adapter() -> AdapterNumber {
+    AdapterNumber::new(0).unwrap()
+}
+
+pub fn part(offset: u64, bytes: u64) -> Part {
+    Part { offset, bytes }
+}
+
+pub fn create(id: u32, bytes: u64) -> Call {
+    let (is_auto, is_private, is_empty, has_callback) = (false, false, false, false);
+    Call::CreateSegment { id: SegmentId(id), is_auto, bytes, is_private, is_empty, has_callback }
+}
+
+pub fn remove(local: LocalSegment, is_forced: bool) -> Call {
+    Call::RemoveSegment { local, is_forced }
+}
+
+pub fn unmap_local(local: LocalSegment) -> Call {
+    Call::UnmapLocal(local)
+}
+
+pub fn unmap_remote(remote: RemoteSegment) -> Call {
+    Call::UnmapRemote(remote)
+}
+
+pub fn disconnect(remote: RemoteSegment) -> Call {
+    Call::Disconnect(remote)
+}
+
+/// A call that connects once.
+pub fn connect(node: NodeId, id: u32, timeout_nanos: Option<u64>) -> Call {
+    let (id, is_asynchronous, has_callback) = (SegmentId(id), false, false);
+    Call::Connect { node, id, adapter: adapter(), timeout_nanos, is_asynchronous, has_callback }
+}
+
+/// A segment that others connect to.
+pub fn available(member: &mut HostMember, id: u32, bytes: u64) -> LocalSegment {
+    let Value::Local(local, _) = member.call(create(id, bytes)).unwrap() else { panic!("no segment") };
+    member.call(Call::Prepare(local, adapter())).unwrap();
+    member.call(Call::SetAvailable(local, adapter())).unwrap();
+    local
+}
+
+/// Connects as soon as it can.
+pub fn connected(member: &mut HostMember, node: NodeId, id: u32) -> RemoteSegment {
+    match member.call(connect(node, id, None)) {
+        Ok(Value::Remote(remote, _)) => remote,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Bytes of which no two lines are alike.
+pub fn pattern(bytes: usize, seed: u64) -> Vec<u8> {
+    (0..bytes as u64)
+        .map(|at| {
+            (at.wrapping_mul(0x9e37_79b9) ^ (seed.wrapping_mul(0x85eb_ca6b) >> 3)) as u8 ^ (at >> 8) as u8
+        })
+        .collect()
+}

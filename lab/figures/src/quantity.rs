@@ -177,12 +177,17 @@ pub enum Quantity {
         bytes: u64,
     },
     /// ns of one way of a multicast ping-pong: half of the time from a store, which a switch copies to all others of so many
-    /// nodes, until the sender has found the answers of all.
+    /// hosts, until the sender has found the answers of all.
     Multicast {
         /// Nodes, the sender included.
         nodes: u32,
     },
-    /// ns there and back between two programs that poll windows in each other's memory.
+    /// ns from the call of a program that stores a message to memory of another host until the poll of that host's program has found it.
+    WindowLatency {
+        /// Bytes of the message.
+        bytes: u64,
+    },
+    /// ns there and back between programs of two hosts, which poll their own memory and store to the other's.
     WindowPingPong {
         /// Bytes of a message.
         bytes: u64,
@@ -209,13 +214,6 @@ impl Quantity {
             Quantity::StoreRate { target: Target::Memory, .. } => {
                 Some("ours is a quotient of two constants of the platform file: nothing is run")
             }
-            Quantity::WindowPingPong { .. } => Some(
-                "ours is a sum: the run of one write, and the platform file's times of the call, the load of the line and the \
-                 poll",
-            ),
-            Quantity::Multicast { .. } => Some(
-                "the other nodes are devices that answer after one time, summed from the platform file: no second host is run",
-            ),
             Quantity::WriteThenRead { .. } => Some(
                 "the fence costs its constant of the platform file, not the wait that is run for rows of fenced stores",
             ),
@@ -264,6 +262,7 @@ impl Quantity {
             | Q::DmaRate { bytes, .. }
             | Q::DmaPushLatency { bytes }
             | Q::DmaPushRate { bytes }
+            | Q::WindowLatency { bytes }
             | Q::WindowPingPong { bytes } => Some(*bytes),
             Q::LineInterval | Q::TraceStamp(_) | Q::Multicast { .. } => None,
         }

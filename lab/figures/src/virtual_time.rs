@@ -124,14 +124,23 @@ fn of_stores(bench: &Bench<'_>, quantity: &Quantity) -> Result<f64, LabError> {
         Quantity::WriteLatency { bytes } => bench.write_latency_ns(bytes),
         Quantity::WriteThenRead { .. } => bench.write_then_read_ns(),
         Quantity::ReadRoundTrip { bytes } => bench.read_round_trip_ns(bytes),
-        Quantity::WindowPingPong { bytes } => bench.window_ping_pong_ns(bytes),
+        Quantity::WindowLatency { bytes: 0..=8 } => {
+            beeline_hosts::store_latency_ns(bench.platform, bench.seed)
+        }
+        Quantity::WindowPingPong { bytes: 0..=8 } => beeline_hosts::ping_pong_ns(bench.platform, bench.seed),
+        Quantity::WindowLatency { bytes } | Quantity::WindowPingPong { bytes } => Err(LabError::Traffic {
+            what: format!("a flag of {bytes} bytes between two hosts"),
+            advice: "ask for a word, of at most 8 bytes",
+        }),
         Quantity::DmaReadLatency { engine, bytes } => bench.dma_read_latency_ns(part(engine), bytes),
         Quantity::DmaWriteReadLatency { engine, bytes } => {
             bench.dma_write_read_latency_ns(part(engine), bytes)
         }
         Quantity::DmaRate { direction, bytes } => bench.dma_rate_gbps(way(direction), bytes),
         Quantity::DmaPushLatency { bytes } => bench.dma_push_latency_ns(bytes),
-        Quantity::Multicast { nodes } => bench.multicast_ns(nodes.into()),
+        Quantity::Multicast { nodes } => {
+            beeline_hosts::multicast_ns(bench.platform, nodes as u16, bench.seed)
+        }
         Quantity::DmaPushRate { bytes } => bench.dma_rate_gbps(measure::Direction::Write, bytes),
         Quantity::TransmitLatency { .. }
         | Quantity::TransmitDone { .. }

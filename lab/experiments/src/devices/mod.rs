@@ -4,9 +4,7 @@
 //! anything takes.
 
 mod engine;
-mod replier;
 mod sink;
 
 pub use engine::{Engine, Job};
-pub use replier::Replier;
 pub use sink::{Seen, Sink};

@@ -6,7 +6,6 @@
 mod dma;
 mod frames;
 mod loop_back;
-mod multicast;
 mod stores;
 
 use beeline_link_sim::machine::Aperture;

@@ -226,20 +226,6 @@ impl Bench<'_> {
         let core = &self.platform.core;
         f64::from(core.store_bytes.value) * 8.0 / core.store_ns.value.nanoseconds()
     }
-
-    /// ns there and back between two programs that poll windows in each other's memory, hosts alike.
-    ///
-    /// A way is the call, the stores, the link and what is behind it, the line that the receiver loads, and the poll that
-    /// finds it.
-    ///
-    /// # Errors
-    /// The platform makes no machine.
-    pub fn window_ping_pong_ns(&self, bytes: u64) -> Result<f64, LabError> {
-        let core = &self.platform.core;
-        let received = core.line_wake_ns.value.nanoseconds() + core.poll_ns.value.nanoseconds();
-        let way = core.message_ns.value.nanoseconds() + self.write_latency_ns(bytes)? + received;
-        Ok(2.0 * way)
-    }
 }
 
 /// Lets the program on core 0 begin.

@@ -75,7 +75,8 @@ const HEAD: &str = "\
 Made by `BEELINE_FIGURES_SNAPSHOT=write cargo test -p beeline-figures --test snapshot`; a test compares. `beeline figures`
 shows the same, and draws the papers' figures with `--html`. *Published* is what a source prints. *Ours* is **simulated** in
 virtual time on the platform that is named ([platforms.md](platforms.md)), never measured on a machine; a remark says what of
-a figure is no run but arithmetic on constants of the platform file. No run has two hosts: a round trip is one way twice.
+a figure is no run but arithmetic on constants of the platform file. Rows r0102 to r0105 and r0934 are run with as
+many hosts as they name, whose programs are members of the fabric (`lab/hosts`); a round trip of frames of a NIC is one way twice.
 *Fit* says whether a constant of a platform file was solved from the row. What a class means stands in
 [lab/figures/README.md](../lab/figures/README.md). The platform files and the fit set are frozen (`lab/figures/frozen.toml`),
 which is not blind: the numbers were known, and a row that moved after it had been compared says what it was.

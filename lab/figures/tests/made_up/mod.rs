@@ -157,6 +157,7 @@ fn closed_form(quantity: &Quantity, raw_gbps: f64, fence_ns: f64) -> Result<f64,
         Quantity::DmaPushLatency { bytes } => 1500.0 + *bytes as f64 * 8.0 / raw_gbps,
         Quantity::DmaPushRate { bytes } => raw_gbps * *bytes as f64 / (*bytes as f64 * 1.2 + 2000.0),
         Quantity::Multicast { .. } => return Err(NotModelled::because("made up to be missing")),
+        Quantity::WindowLatency { .. } => 550.0,
         Quantity::WindowPingPong { .. } => 1100.0,
     })
 }

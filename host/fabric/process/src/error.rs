@@ -2,7 +2,7 @@
 
 use beeline_domain::{DomainError, OfferError, RegistryError};
 use beeline_fabric::Refusal;
-use beeline_mmio::{MapError, SegmentError};
+use beeline_mmio::{MapError, RegisterError, SegmentError};
 
 use crate::words::WordsError;
 
@@ -38,4 +38,15 @@ pub enum NotMapped {
     /// The kernel does not.
     #[error(transparent)]
     Memory(#[from] SegmentError),
+}
+
+/// Why memory of the program is not behind a segment.
+#[derive(Debug, thiserror::Error)]
+pub enum NotRegistered {
+    /// The segment does not allow it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The memory does not.
+    #[error(transparent)]
+    Memory(#[from] RegisterError),
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use beeline_domain::{ConnectError, Connection, Disposer};
 use beeline_fabric::{Lent, Part};
-use beeline_mmio::{MapError, SharedMemory};
+use beeline_mmio::{MapError, RegisteredMemory, SharedMemory};
 
 use crate::packets::{Fetch, Fetched, PacketError};
 use crate::pair::{NotMemories, PATIENCE, memories};
@@ -45,6 +45,8 @@ pub(crate) enum Found {
     Here(Place),
     /// With the other member.
     There(Wanted),
+    /// Memory of the program, at its own addresses.
+    Program(Arc<RegisteredMemory>),
     /// This process does not know it.
     Nowhere,
 }

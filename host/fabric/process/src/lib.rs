@@ -33,7 +33,7 @@ mod yard;
 
 pub use config::{ConfigError, Configuration, FILE_VARIABLE, NODE_VARIABLE, NamedNode};
 pub use dma::{DmaDirection, DmaJob, DmaLocal, DmaQueue, DmaTransfer};
-pub use error::{NotMapped, OpenError};
+pub use error::{NotMapped, NotRegistered, OpenError};
 pub use groups::Held;
 pub use interrupts::{DataInterrupt, DataTrigger, Interrupt, InterruptOptions, NotTaken, Trigger};
 pub use map::{Map, MapOptions};

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use beeline_fabric::{Call, Part, Refusal};
 use beeline_mmio::{
-    Access, CopyError, MappedSegment, Pages, ProgramCopyError, ProgramMemory, Region, SegmentOptions,
-    page_bytes,
+    Access, CopyError, MappedSegment, Pages, ProgramCopyError, ProgramMemory, Region, RegisteredMemory,
+    SegmentOptions, page_bytes,
 };
 
 use crate::error::NotMapped;
-use crate::fetch::Place;
+use crate::fetch::{Found, Place};
 use crate::shared::{Of, Shared};
 
 /// Pages of what is not larger are brought in when it is mapped, the others when they are touched.
@@ -47,7 +47,10 @@ impl Map {
         let found = shared.call_to_map(of, part)?;
         // From here on the segment counts a map, which is dropped with this.
         let mut map = Map { segment: None, start: 0, of, shared: Arc::clone(shared) };
-        let (segment, start) = map_in(shared.have(found, of, part)?, options)?;
+        let (segment, start) = match found {
+            Found::Program(memory) => (in_program(&memory, part, options)?, 0),
+            found => map_in(shared.have(found, of, part)?, options)?,
+        };
         (map.segment, map.start) = (Some(segment), start);
         Ok(map)
     }
@@ -153,6 +156,24 @@ impl Drop for Map {
         if let Err(refusal) = self.shared.call(unmap) {
             tracing::debug!(%refusal, "a map is dropped where there is no segment");
         }
+    }
+}
+
+/// A part of memory of the program at the addresses that it has there.
+fn in_program(
+    memory: &Arc<RegisteredMemory>,
+    part: Part,
+    options: MapOptions,
+) -> Result<MappedSegment, Refusal> {
+    let in_memory = |value: u64| usize::try_from(value).map_err(|_| Refusal::OutOfRange);
+    let (offset, bytes) = (in_memory(part.offset)?, in_memory(part.bytes)?);
+    if options.address.is_some_and(|address| address != memory.address().wrapping_add(offset)) {
+        return Err(Refusal::IllegalAddress);
+    }
+    match memory.segment(offset, bytes, options.access) {
+        Ok(segment) => segment.ok_or(Refusal::System),
+        Err(CopyError::ReadOnly) => Err(Refusal::IllegalOperation),
+        Err(_) => Err(Refusal::OutOfRange),
     }
 }
 

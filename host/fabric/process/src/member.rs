@@ -9,11 +9,13 @@ use beeline_fabric::{
     AdapterNumber, BANK_BYTES, Call, Config, LocalSegment, Member, MemberNumber, NodeId, Part, Refusal,
     RemoteSegment, Told, Value,
 };
-use beeline_mmio::{MapError, MemoryOptions, Region, SharedMemory, ThisProcess};
+use beeline_mmio::{
+    MapError, MemoryOptions, Region, RegisterError, RegisteredMemory, SharedMemory, ThisProcess,
+};
 
 use crate::bell::Bells;
 use crate::dma::{DmaQueue, Engine};
-use crate::error::{NotMapped, OpenError};
+use crate::error::{NotMapped, NotRegistered, OpenError};
 use crate::map::{Map, MapOptions};
 use crate::names::{Names, offer_name};
 use crate::packets::Who;
@@ -129,7 +131,7 @@ impl FabricMember {
             Call::CreateSegment { is_private: true, is_empty: false, bytes, .. } if bytes != 0 => {
                 self.shared.create_private(call, bytes)
             }
-            Call::RemoveSegment { local, is_forced } => self.shared.remove(local, is_forced),
+            Call::RemoveSegment { local, is_forced } => self.shared.remove_for_program(local, is_forced),
             Call::Disconnect(remote) => self.shared.disconnect(remote),
             call => self.shared.call(call),
         }
@@ -142,6 +144,21 @@ impl FabricMember {
     /// There is no such segment ([`Refusal::IllegalParameter`]), or one that has memory ([`Refusal::IllegalOperation`]).
     pub fn register(&self, local: LocalSegment, memory: Arc<SharedMemory>) -> Result<(), Refusal> {
         self.shared.register(local, memory)
+    }
+
+    /// Puts memory of the program behind an empty segment, so many bytes; it is made only if the segment takes it. What others can map
+    /// of it is theirs to store into until the segment is removed, as the program does that or as this is dropped. Other memory is used
+    /// where it is: others cannot connect to the segment, and a map of it is at the program's own addresses.
+    ///
+    /// # Errors
+    /// As for [`FabricMember::register`], or there are no bytes ([`Refusal::SizeAlignment`]); what `make` fails with.
+    pub fn register_program(
+        &self,
+        local: LocalSegment,
+        bytes: u64,
+        make: impl FnOnce() -> Result<RegisteredMemory, RegisterError>,
+    ) -> Result<(), NotRegistered> {
+        self.shared.register_program((local, bytes), make)
     }
 
     /// The next event of a segment or a connection that has a callback. Attempts to connect that are made asynchronously go on with it, too.

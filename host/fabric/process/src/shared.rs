@@ -6,6 +6,7 @@
 
 mod holding;
 mod lending;
+mod program;
 mod visits;
 mod wants;
 
@@ -164,10 +165,7 @@ impl Shared {
                 }
                 (Value::MapLocal(Memory::Bank { offset }, part), _) => Some((&self.bank, offset, part)),
                 (Value::MapLocal(Memory::Own { .. }, part), Of::Local(local)) => {
-                    return Ok(state
-                        .own
-                        .get(&local)
-                        .map_or(Found::Nowhere, |own| Found::Here(own.place(part))));
+                    return Ok(state.find_local(local, part));
                 }
                 _ => None,
             };
@@ -248,6 +246,7 @@ impl Shared {
             return;
         }
         self.enter(|state, _| state.member.leave());
+        self.let_go_of_all_programs_memory();
         let interrupts = std::mem::take(&mut self.lock().interrupts);
         interrupts.values().for_each(|interrupt| {
             interrupt.remove();

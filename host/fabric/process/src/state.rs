@@ -8,7 +8,7 @@ use beeline_fabric::{
     Refusal, RemoteSegment, Sleepers, Ticket, Told, Value,
 };
 
-use beeline_mmio::SharedMemory;
+use beeline_mmio::{RegisteredMemory, SharedMemory};
 
 use crate::bell::Bells;
 use crate::fetch::{Found, Own, Place, Wanted};
@@ -22,6 +22,8 @@ pub(crate) struct State {
     pub(crate) pairs: BTreeMap<PairId, Pair>,
     /// The memory of segments that have one of their own.
     pub(crate) own: BTreeMap<LocalSegment, Own>,
+    /// Memory of the program that is behind segments. What others can map of it is in `own`, too.
+    pub(crate) program: BTreeMap<LocalSegment, Arc<RegisteredMemory>>,
     /// Such memory of other members, of connections that were mapped once.
     pub(crate) fetched: BTreeMap<RemoteSegment, Own>,
     /// The memory of segments whose names are being put, by the calls that wait for that.
@@ -42,6 +44,7 @@ impl State {
             member,
             pairs: BTreeMap::new(),
             own: BTreeMap::new(),
+            program: BTreeMap::new(),
             fetched: BTreeMap::new(),
             coming: BTreeMap::new(),
             interrupts: BTreeMap::new(),
@@ -109,6 +112,15 @@ impl State {
         match memory {
             Memory::Bank { offset } => Some(Own { memory: Arc::clone(bank), offset }),
             Memory::Own { .. } => self.own.get(&local).cloned(),
+        }
+    }
+
+    /// Where the memory of a segment of this member is that has one of its own.
+    pub(crate) fn find_local(&self, local: LocalSegment, part: Part) -> Found {
+        match (self.own.get(&local), self.program.get(&local)) {
+            (Some(own), _) => Found::Here(own.place(part)),
+            (None, Some(memory)) => Found::Program(Arc::clone(memory)),
+            (None, None) => Found::Nowhere,
         }
     }
 

@@ -115,14 +115,22 @@ impl<A: Adapter> Member<A> {
         self.locals.get_mut(&local).ok_or(Refusal::IllegalParameter)
     }
 
+    /// Whether memory of so many bytes can be put behind a segment now.
+    ///
+    /// # Errors
+    /// Those of [`Call::Register`](crate::Call::Register).
+    pub fn can_register(&self, local: LocalSegment, bytes: u64) -> Result<(), Refusal> {
+        let local = self.locals.get(&local).ok_or(Refusal::IllegalParameter)?;
+        match (local.is_empty(), bytes) {
+            (false, _) => Err(Refusal::IllegalOperation),
+            (true, 0) => Err(Refusal::SizeAlignment),
+            (true, _) => Ok(()),
+        }
+    }
+
     pub(super) fn register(&mut self, local: LocalSegment, bytes: u64, is_shareable: bool) -> Outcome {
+        self.can_register(local, bytes)?;
         let local = self.local(local)?;
-        if !local.is_empty() {
-            return Err(Refusal::IllegalOperation);
-        }
-        if bytes == 0 {
-            return Err(Refusal::SizeAlignment);
-        }
         let memory = Memory::Own { slot: local.slot };
         local.memory = LocalMemory::There { memory, bytes, is_shareable };
         if !local.is_private {

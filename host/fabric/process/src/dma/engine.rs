@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use beeline_fabric::{DmaEntry, Part, Refusal, SequenceStatus};
+use beeline_fabric::{DmaEntry, LocalSegment, Part, Refusal, SequenceStatus};
+use beeline_mmio::Access;
 
-use super::job::{DmaLocal, DmaTransfer, Job, Side};
+use super::job::{DmaDirection, DmaLocal, DmaTransfer, Job, Side};
 use super::turns::Turns;
 use crate::error::NotMapped;
 use crate::map::{Map, MapOptions};
@@ -55,7 +56,7 @@ impl Engine {
     pub(super) fn job(&self, transfer: &DmaTransfer<'_>) -> Result<Job, Refusal> {
         let (local_end, remote_end) = ends(transfer.entries)?;
         let local = match &transfer.local {
-            DmaLocal::Segment(local) => Side::Segment(self.map(Of::Local(*local), local_end)?),
+            DmaLocal::Segment(local) => self.local(*local, local_end, transfer.direction)?,
             DmaLocal::Program(memory) if local_end <= memory.bytes() as u64 => {
                 Side::Program(Arc::clone(memory))
             }
@@ -68,6 +69,15 @@ impl Engine {
             (SequenceStatus::NotRetriable, None) => Err(Refusal::NotConnected),
             (_, None) => Err(Refusal::TransferFailed),
         }
+    }
+
+    /// A segment of this member, which may be there to be read only.
+    fn local(&self, local: LocalSegment, end: u64, direction: DmaDirection) -> Result<Side, Refusal> {
+        let map = self.map(Of::Local(local), end)?;
+        if direction == DmaDirection::Read && map.access() == Access::ReadOnly {
+            return Err(Refusal::IllegalOperation);
+        }
+        Ok(Side::Segment(map))
     }
 
     /// A map of a segment from its start to `end` at least.
@@ -96,7 +106,15 @@ impl Engine {
     }
 
     fn map_to(&self, of: Of, end: u64) -> Result<Map, NotMapped> {
-        Map::new(&self.shared, of, Part { offset: 0, bytes: end }, MapOptions::default())
+        let map = |access| {
+            let options = MapOptions { access, ..MapOptions::default() };
+            Map::new(&self.shared, of, Part { offset: 0, bytes: end }, options)
+        };
+        match map(Access::ReadWrite) {
+            // Memory of the program that is a source only.
+            Err(NotMapped::Refused(Refusal::IllegalOperation)) => map(Access::ReadOnly),
+            mapped => mapped,
+        }
     }
 }
 

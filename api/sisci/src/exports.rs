@@ -16,7 +16,7 @@ use crate::remote::{Remote, RemoteCallback};
 use crate::sequence::Sequence;
 use crate::{
     copy, data_interrupt, dma, errors, interrupt, lifecycle, local, map, node, plain_interrupt, query,
-    remote, sequence,
+    registered, remote, sequence,
 };
 
 /// Exports a function under its name and the two that macros of other headers make of it.
@@ -129,6 +129,13 @@ exports! {
     ) -> *mut c_void = map::map_remote;
     SCIUnmapSegment(map: Handle<Map>, flags: u32, error: Error<'_>) = map::unmap;
     SCIGetMapPointer(map: Handle<Map>) -> *mut c_void = map::pointer;
+    SCIRegisterSegmentMemory(
+        address: *mut c_void,
+        bytes: usize,
+        segment: Handle<Local>,
+        flags: u32,
+        error: Error<'_>,
+    ) = registered::register;
 
     SCIGetLocalNodeId(adapter: u32, node: Out<'_, u32>, flags: u32, error: Error<'_>) = node::local_node_id;
     SCIProbeNode(sd: Handle<Descriptor>, adapter: u32, node: u32, flags: u32, error: Error<'_>) -> i32 = node::probe;

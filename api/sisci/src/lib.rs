@@ -30,6 +30,7 @@ mod message_queue;
 mod node;
 mod plain_interrupt;
 mod query;
+mod registered;
 mod remote;
 mod sequence;
 mod session;

@@ -1,11 +1,11 @@
 //! Segments of this process.
 
 use core::ffi::c_void;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use beeline_fabric::{AdapterNumber, Call, LocalEvent, LocalSegment, Refusal, SegmentId, Value};
-use beeline_ffi::{Handle, Kind, Out, Outcome};
+use beeline_ffi::{Failure, Handle, Kind, Out, Outcome};
 
 use crate::callback::{Argument, Caller, check_callback, check_waits};
 use crate::constants::{
@@ -14,7 +14,7 @@ use crate::constants::{
     SCI_FLAG_FORCE_DISCONNECT, SCI_FLAG_FORCE_REMOVE, SCI_FLAG_NOTIFY, SCI_FLAG_PRIVATE,
     SCI_FLAG_SHARE_EXTERNAL, SCI_FLAG_USE_CALLBACK,
 };
-use crate::edge::{Error, edge, edge_without_code, refused, unexpected};
+use crate::edge::{Error, edge, edge_without_code, failure, refused, unexpected};
 use crate::errors;
 use crate::flags::Flags;
 use crate::handles::{Object, Table};
@@ -29,7 +29,12 @@ pub(crate) struct Local {
     _of_descriptor: Use,
     pub(crate) segment: LocalSegment,
     id: SegmentId,
-    bytes: usize,
+    /// Of an empty segment, what it is made for at most; 0 if that is not said.
+    bytes: AtomicUsize,
+    pub(crate) is_private: bool,
+    pub(crate) is_source_only: bool,
+    /// Why others cannot be given its memory, which is the program's.
+    not_shared: OnceLock<String>,
     /// The adapter on which it was made available last: connections are by that one.
     adapter: Arc<AtomicU32>,
     /// Of its callback, if it has one.
@@ -47,14 +52,52 @@ impl Object for Local {
     }
 }
 
+impl Local {
+    /// Checks the size of memory that is to be put behind an empty segment.
+    pub(crate) fn check_bytes(&self, bytes: usize) -> Outcome<()> {
+        if bytes == 0 {
+            return Err(failure(errors::SIZE_ALIGNMENT, "size = 0; memory has at least one byte"));
+        }
+        match self.bytes.load(Ordering::Relaxed) {
+            made_for @ 1.. if bytes > made_for => {
+                let why = format!("size = {bytes}; the segment is made for {made_for}");
+                Err(failure(errors::OUT_OF_RANGE, why))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The segment has memory of so many bytes, and why others cannot be given it.
+    pub(crate) fn set_memory(&self, bytes: usize, not_shared: Option<String>) {
+        self.bytes.store(bytes, Ordering::Relaxed);
+        if let Some(why) = not_shared {
+            let _ = self.not_shared.set(why);
+        }
+    }
+
+    /// The failure with the reason, if it is because others cannot be given the memory.
+    fn why_not_shared(&self, refused: Failure) -> Failure {
+        match self.not_shared.get() {
+            Some(why) if refused.status.cast_unsigned() == errors::ILLEGAL_OPERATION => {
+                failure(errors::ILLEGAL_OPERATION, why.clone())
+            }
+            _ => refused,
+        }
+    }
+}
+
 pub(crate) static LOCALS: Table<Local> = Table::new();
 
 /// `sci_cb_local_segment_t`.
 pub(crate) type LocalCallback = extern "C" fn(*mut c_void, Handle<Local>, u32, u32, u32, u32) -> u32;
 
 const CREATE: Flags = Flags {
-    done: SCI_FLAG_USE_CALLBACK | SCI_FLAG_PRIVATE | SCI_FLAG_AUTO_ID | SCI_FLAG_DMA_SOURCE_ONLY,
-    not_done: SCI_FLAG_EMPTY | SCI_FLAG_BROADCAST | SCI_FLAG_ALLOW_UNICAST | SCI_FLAG_SHARE_EXTERNAL,
+    done: SCI_FLAG_USE_CALLBACK
+        | SCI_FLAG_EMPTY
+        | SCI_FLAG_PRIVATE
+        | SCI_FLAG_AUTO_ID
+        | SCI_FLAG_DMA_SOURCE_ONLY,
+    not_done: SCI_FLAG_BROADCAST | SCI_FLAG_ALLOW_UNICAST | SCI_FLAG_SHARE_EXTERNAL,
 };
 const PREPARE: Flags = Flags { done: SCI_FLAG_DMA_SOURCE_ONLY, not_done: SCI_FLAG_BROADCAST };
 const UNAVAILABLE: Flags = Flags { done: SCI_FLAG_FORCE_DISCONNECT, not_done: SCI_FLAG_NOTIFY };
@@ -83,7 +126,7 @@ pub(crate) fn create(
             is_auto: flags & SCI_FLAG_AUTO_ID != 0,
             bytes: bytes as u64,
             is_private: flags & SCI_FLAG_PRIVATE != 0,
-            is_empty: false,
+            is_empty: flags & SCI_FLAG_EMPTY != 0,
             has_callback: false,
         })?;
         let Value::Local(local, id) = created else { return Err(unexpected()) };
@@ -94,7 +137,10 @@ pub(crate) fn create(
             _of_descriptor: of_descriptor,
             segment: local,
             id,
-            bytes,
+            bytes: AtomicUsize::new(bytes),
+            is_private: flags & SCI_FLAG_PRIVATE != 0,
+            is_source_only: flags & SCI_FLAG_DMA_SOURCE_ONLY != 0,
+            not_shared: OnceLock::new(),
             adapter: Arc::clone(&adapter),
             caller: has_callback.then(Caller::default),
         };
@@ -184,6 +230,7 @@ pub(crate) fn prepare(segment: Handle<Local>, adapter: u32, flags: u32, error: E
 pub(crate) fn set_available(segment: Handle<Local>, adapter: u32, flags: u32, error: Error<'_>) {
     edge("SCISetSegmentAvailable", error, (), || {
         on_adapter(segment, adapter, (&Flags::NONE, flags), Call::SetAvailable)
+            .or_else(|failure| Err(LOCALS.with(segment, |local| Ok(local.why_not_shared(failure)))?))
     });
 }
 
@@ -227,7 +274,9 @@ pub(crate) fn id(segment: Handle<Local>) -> u32 {
 }
 
 pub(crate) fn size(segment: Handle<Local>) -> usize {
-    edge_without_code("SCIGetLocalSegmentSize", 0, || LOCALS.with(segment, |local| Ok(local.bytes)))
+    edge_without_code("SCIGetLocalSegmentSize", 0, || {
+        LOCALS.with(segment, |local| Ok(local.bytes.load(Ordering::Relaxed)))
+    })
 }
 
 pub(crate) fn wait(

@@ -47,7 +47,10 @@ impl Object for Map {
 pub(crate) static MAPS: Table<Map> = Table::new();
 
 /// Maps by their first addresses, for who has an address and no handle. A child of fork has none.
-static ADDRESSES: PerProcess<RwLock<BTreeMap<usize, Handle<Map>>>> = PerProcess::new();
+static ADDRESSES: PerProcess<RwLock<Addresses>> = PerProcess::new();
+
+/// Several may begin at one address, where memory of the program is mapped: so each has its number behind it.
+type Addresses = BTreeMap<(usize, u64), Handle<Map>>;
 
 /// Memory that processes of one host share is cached, and nothing else can be had of it. Maps of segments of this process take the same
 /// flags.
@@ -118,14 +121,15 @@ pub(crate) fn find(address: *mut u8) -> Outcome<Handle<Map>> {
     if !session::is_initialized() {
         return Err(session::not_initialized());
     }
-    let below = {
+    let below = |so_many: usize| -> Vec<Handle<Map>> {
         let addresses = ADDRESSES.get_or_init(RwLock::default).read().unwrap_or_else(PoisonError::into_inner);
-        addresses.range(..=address.addr()).next_back().map(|(_, map)| *map)
+        let below = addresses.range(..=(address.addr(), u64::MAX)).rev();
+        below.take(so_many).map(|(_, map)| *map).collect()
     };
-    match below {
-        Some(map) if MAPS.with(map, |map| Ok(map.has(address)))? => Ok(map),
-        _ => Err(failure(errors::ILLEGAL_ADDRESS, format!("{address:?} is in no map"))),
-    }
+    let has = |map: &Handle<Map>| MAPS.with(*map, |map| Ok(map.has(address))).unwrap_or(false);
+    // Maps of the program's memory may lie in each other, so that it may not be in the nearest.
+    let found = below(1).into_iter().find(has).or_else(|| below(usize::MAX).into_iter().find(has));
+    found.ok_or_else(|| failure(errors::ILLEGAL_ADDRESS, format!("{address:?} is in no map")))
 }
 
 #[cold]
@@ -166,14 +170,14 @@ fn make(
     MAPS.with(handle, |map| {
         // `SCITerminate` may be about to remove the map: either that comes first, and no address is left of it, or it must wait for this.
         let _while_it_is_put = map.uses.begin()?;
-        addresses(|addresses| addresses.insert(start.addr().get(), handle));
+        addresses(|addresses| addresses.insert((start.addr().get(), map.belongs.number()), handle));
         Ok(())
     })?;
     map.put(handle, "map")?;
     Ok(start.as_ptr().cast())
 }
 
-fn addresses<R>(change: impl FnOnce(&mut BTreeMap<usize, Handle<Map>>) -> R) -> R {
+fn addresses<R>(change: impl FnOnce(&mut Addresses) -> R) -> R {
     change(&mut ADDRESSES.get_or_init(RwLock::default).write().unwrap_or_else(PoisonError::into_inner))
 }
 
@@ -230,7 +234,7 @@ pub(crate) fn unmap(map: Handle<Map>, flags: u32, error: Error<'_>) {
 fn remove(map: Handle<Map>) -> Outcome<()> {
     let start = MAPS.with_last(map, |map| {
         map.uses.end()?;
-        Ok(map.mapped.as_ptr().addr().get())
+        Ok((map.mapped.as_ptr().addr().get(), map.belongs.number()))
     })?;
     // While it is mapped, so that nothing else can be there.
     addresses(|addresses| addresses.remove(&start));

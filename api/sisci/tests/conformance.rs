@@ -35,6 +35,11 @@ fn local_segments_answer_as_documented() {
 }
 
 #[test]
+fn memory_of_the_program_is_behind_segments_as_documented() {
+    run("memory");
+}
+
+#[test]
 fn remote_segments_answer_as_documented() {
     run("remote");
 }

@@ -46,6 +46,8 @@ struct Running {
 fn start(root: &Path, node: &str, program: &str, arguments: &str) -> Running {
     let mut command = Command::new(built().join(program));
     command.args(arguments.split_whitespace()).env("BEELINE_ROOT", root).env("BEELINE_NODE", node);
+    // Where cargo has put a library, which may be older than the one that was installed.
+    command.env_remove("LD_LIBRARY_PATH");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let output = BufReader::new(child.stdout.take().unwrap());
     let child = Arc::new(Mutex::new(child));
@@ -163,6 +165,17 @@ fn block_is_transferred_by_dma_and_read_back() {
     let client = start(place.path(), "8", "copy", &format!("-client -rn 4 -dma {sizes}"));
     assert_eq!(client.finish(), "1000001 bytes there and back: equal\nthe server has it\n");
     assert_eq!(server.finish(), "the block is right\n");
+}
+
+#[test]
+fn peer_stores_into_a_buffer_of_the_program() {
+    let place = tempfile::tempdir().unwrap();
+    let mut owner = start(place.path(), "4", "registered", "-owner -size 81920");
+    assert_eq!(owner.line(), "registered");
+    assert_eq!(start(place.path(), "8", "registered", "-peer -rn 4").finish(), "stored\n");
+    assert_eq!(owner.finish(), "81920 of 81920 bytes are right\n");
+    // Half a page more could not be given to others, and the owner says so.
+    start(place.path(), "4", "registered", "-owner -size 10000").fail();
 }
 
 #[test]

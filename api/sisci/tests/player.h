@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +30,8 @@
 #define TEXT 512
 #define NAMES 2048
 #define EVENTS 64
+#define ALLOCATIONS 8
+#define PAGES 65536
 #define BUFFER 65536
 /* A call that takes longer never returns: the player is ended then, and its test fails and says which call it was. */
 #define LONGEST_SECONDS 120
@@ -189,7 +192,24 @@ static void *or_null(struct call *call, void *there)
   return strcmp(word(call), "NULL") == 0 ? NULL : there;
 }
 
-/* `buf`, `buf+7`, `@map`, `@map+7`, `vec`, NULL or 0x... */
+/* Memory that a case has allocated by name (`allocate`); `pages` is there from the start. */
+static struct {
+  char name[32];
+  char *start;
+} allocations[ALLOCATIONS];
+
+static char *allocation(const char *name)
+{
+  int at;
+
+  for (at = 0; at < ALLOCATIONS; at++)
+    if (strcmp(allocations[at].name, name) == 0)
+      return allocations[at].start;
+  fail("no allocation", name);
+  return NULL;
+}
+
+/* `buf`, `buf+7`, `@map`, `@map+7`, `$allocation`, `$allocation+7`, NULL or 0x... */
 static void *memory(struct call *call)
 {
   const char *text = word(call);
@@ -205,6 +225,8 @@ static void *memory(struct call *call)
   snprintf(name, sizeof(name), "%.*s", (int)length, text);
   if (strcmp(name, "buf") == 0)
     return buffer + offset;
+  if (name[0] == '$')
+    return allocation(name + 1) + offset;
   if (name[0] != '@')
     fail("no memory", text);
   start = (char *)(uintptr_t)SCIGetMapPointer((sci_map_t)*slot(name + 1));
@@ -370,7 +392,12 @@ int main(void)
 {
   char line[TEXT];
   struct call call;
+  static char pages[] = "pages";
 
+  if (posix_memalign((void **)&allocations[0].start, 4096, PAGES))
+    fail("no memory", pages);
+  memset(allocations[0].start, 0, PAGES);
+  memcpy(allocations[0].name, pages, sizeof(pages));
   while (fgets(line, sizeof(line), stdin)) {
     alarm(LONGEST_SECONDS);
     if (!own_line(line)) {

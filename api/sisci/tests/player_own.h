@@ -123,6 +123,69 @@ static void show_text(struct call *call)
   add(call, text);
 }
 
+/* `allocate NAME KIND BYTES`: `pages` that begin at a page, `bytes` that do not, `source` that is not stored to, `gap` whose second page
+ * is not there. */
+static void allocate(struct call *call)
+{
+  const char *name = word(call), *kind = word(call);
+  size_t bytes = number(call);
+  char *start = NULL;
+  int at;
+
+  for (at = 0; allocations[at].name[0]; at++)
+    if (at == ALLOCATIONS - 1)
+      fail("too many allocations", name);
+  if (strcmp(kind, "pages") == 0 || strcmp(kind, "bytes") == 0) {
+    if (posix_memalign((void **)&start, 4096, bytes + 64))
+      fail("no memory", name);
+    memset(start, '.', bytes + 64);
+    start += kind[0] == 'b' ? 8 : 0;
+  } else {
+    start = (char *)mmap(NULL, bytes, PROT_READ | (kind[0] == 'g' ? PROT_WRITE : 0), MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (start == (char *)MAP_FAILED || (kind[0] == 'g' && munmap(start + 4096, 4096)))
+      fail("no memory", name);
+  }
+  snprintf(allocations[at].name, sizeof(allocations[at].name), "%s", name);
+  allocations[at].start = start;
+  add(call, "done");
+}
+
+/* `free NAME BYTES`: what `allocate NAME pages BYTES` has given. Then something else is allocated, filled and freed in its place. */
+static void free_pages(struct call *call)
+{
+  const char *name = word(call);
+  size_t bytes = number(call);
+  void *next;
+  int at;
+
+  free(allocation(name));
+  for (at = 0; strcmp(allocations[at].name, name) != 0; at++)
+    ;
+  allocations[at].name[0] = '\0';
+  for (at = 0; at < 8; at++) {
+    next = malloc(bytes);
+    if (!next)
+      fail("no memory", name);
+    memset(next, at, bytes);
+    free(next);
+  }
+  add(call, "done");
+}
+
+#ifdef HAS_SCIRegisterSegmentMemory
+/* `on_stack SEGMENT`: registers a page of the stack. */
+static void on_stack(struct call *call)
+{
+  sci_local_segment_t segment = (sci_local_segment_t)handle(call);
+  char bytes[3 * 4096];
+  char *page = bytes + 4096 - (uintptr_t)bytes % 4096;
+
+  memset(bytes, 0, sizeof(bytes));
+  SCIRegisterSegmentMemory(page, 4096, segment, 0, code(call));
+  add(call, name_of_code(call->error));
+}
+#endif
+
 static void show_events(struct call *call)
 {
   int at;
@@ -203,6 +266,10 @@ static int own(struct call *call)
   static const struct entry commands[] = {
     { "text", copy_text },       { "show", show_text },
     { "events", show_events },   { "vector", set_vector },
+    { "allocate", allocate },    { "free", free_pages },
+#ifdef HAS_SCIRegisterSegmentMemory
+    { "on_stack", on_stack },
+#endif
 #ifdef HAS_SCIQuery
     { "query_adapter", query_adapter }, { "query_string", query_string }, { "query_dma", query_dma },
 #endif

@@ -157,6 +157,7 @@ fn argument(random: &mut Random, kind: &str, name: &str) -> String {
         ("unsigned int *", "length") => &["out:0", "out:64", "out:4096"],
         ("size_t", "size") => &["1", "64", "4096", "65536"],
         ("size_t" | "unsigned int", _) => &["0", "0", "1", "64", "4096"],
+        ("void *", "address") => &["$pages", "$pages+8192", "$pages+8", "buf", "NULL"],
         ("void *" | "volatile void *", _) => &["buf", "buf", "buf", "NULL"],
         ("const char *", _) => &["name", "NULL"],
         ("dis_dma_vec_t *", _) => &["vec", "vec", "NULL"],

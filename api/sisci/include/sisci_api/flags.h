@@ -10,17 +10,17 @@
 
 /** The callback is to be called. Functions that wait are then SCI_ERR_ILLEGAL_OPERATION for this handle. */
 #define SCI_FLAG_USE_CALLBACK 0x1u
-/** The segment has no memory until SCIRegisterSegmentMemory() or SCIAttachPhysicalMemory(). Not implemented. */
+/** The segment has no memory until SCIRegisterSegmentMemory() or SCIAttachPhysicalMemory(). */
 #define SCI_FLAG_EMPTY 0x2u
 /** The segment is for this process and its DMA only: it is never available. */
 #define SCI_FLAG_PRIVATE 0x4u
 /** The segment is only read by DMA of its owner. */
 #define SCI_FLAG_DMA_SOURCE_ONLY 0x8u
-/** The memory is given by its address on the bus. */
+/** The memory is given by its address on the bus. Not implemented. */
 #define SCI_FLAG_PHYSICAL 0x1000u
-/** The memory is that of a GPU. */
+/** The memory is that of a GPU. Not supported. */
 #define SCI_FLAG_CUDA_BUFFER 0x2000u
-/** The memory is that of a coprocessor. */
+/** The memory is that of a coprocessor. Not supported. */
 #define SCI_FLAG_SCIF_BUFFER 0x4000u
 /** The pages of the caller's memory are locked. */
 #define SCI_FLAG_LOCK_USER_MEM 0x400u

@@ -4,8 +4,8 @@
  * Segments of this process.
  *
  * States: a segment is NOT PREPARED when it is made, PREPARED for an adapter, and AVAILABLE through it; one that is made
- * SCI_FLAG_EMPTY, which is not implemented, is EMPTY until memory is registered or attached. SCISetSegmentUnavailable() goes back to
- * PREPARED; SCIRemoveSegment() ends it in any state.
+ * SCI_FLAG_EMPTY is EMPTY until memory is registered or attached. SCISetSegmentUnavailable() goes back to PREPARED;
+ * SCIRemoveSegment() ends it in any state.
  */
 #ifndef SISCI_API_SEGMENT_H
 #define SISCI_API_SEGMENT_H
@@ -34,16 +34,16 @@ extern "C" {
  * @param sd        the descriptor that it belongs to
  * @param segment   where the segment is put
  * @param segmentId its number within the node; with SCI_FLAG_AUTO_ID, where to begin (SCIGetLocalSegmentId() gives what was taken)
- * @param size      bytes
+ * @param size      bytes; with SCI_FLAG_EMPTY the most that can be registered, or 0 for any number
  * @param callback  is called with SCI_FLAG_USE_CALLBACK, as connections to the segment come and go
  * @param arg       what the callback is given
  *
  * Flags: SCI_FLAG_USE_CALLBACK, SCI_FLAG_EMPTY, SCI_FLAG_PRIVATE, SCI_FLAG_DMA_SOURCE_ONLY, SCI_FLAG_AUTO_ID, SCI_FLAG_BROADCAST,
- * SCI_FLAG_SHARE_EXTERNAL, SCI_FLAG_ALLOW_UNICAST; SCI_FLAG_EMPTY and the last three are SCI_ERR_FLAG_NOT_IMPLEMENTED.
- * Errors: SCI_ERR_SEGMENTID_USED; SCI_ERR_SIZE_ALIGNMENT (0 bytes); SCI_ERR_NOSPC (no memory, no free number); SCI_ERR_MAX_ENTRIES;
- * SCI_ERR_ILLEGAL_FLAG (SCI_FLAG_AUTO_ID with SCI_FLAG_PRIVATE: a private segment has no number that others see);
+ * SCI_FLAG_SHARE_EXTERNAL, SCI_FLAG_ALLOW_UNICAST; SCI_FLAG_BROADCAST and the last two are SCI_ERR_FLAG_NOT_IMPLEMENTED.
+ * Errors: SCI_ERR_SEGMENTID_USED; SCI_ERR_SIZE_ALIGNMENT (0 bytes, not EMPTY); SCI_ERR_NOSPC (no memory, no free number);
+ * SCI_ERR_MAX_ENTRIES; SCI_ERR_ILLEGAL_FLAG (SCI_FLAG_AUTO_ID with SCI_FLAG_PRIVATE: a private segment has no number that others see);
  * SCI_ERR_ILLEGAL_PARAMETER (SCI_FLAG_USE_CALLBACK without a callback).
- * States: gives NOT PREPARED.
+ * States: gives NOT PREPARED, or EMPTY with SCI_FLAG_EMPTY.
  */
 void SCICreateSegment(sci_desc_t sd, sci_local_segment_t *segment, unsigned int segmentId, size_t size,
                       sci_cb_local_segment_t callback, void *arg, unsigned int flags, sci_error_t *error);
@@ -78,7 +78,7 @@ void SCISetSegmentUnavailable(sci_local_segment_t segment, unsigned int localAda
                               sci_error_t *error);
 
 /**
- * Removes a segment. Its number is free again when the function returns.
+ * Removes a segment. Its number is free again when the function returns, and memory that was registered is the program's alone.
  *
  * Waits for a callback of the segment that is running, unless it is called in a callback.
  *
@@ -101,7 +101,7 @@ void SCIRemoveSegment(sci_local_segment_t segment, unsigned int flags, sci_error
  * SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP, SCI_FLAG_IO_MAP_IOSPACE, SCI_FLAG_NO_MEMORY_LOOPBACK, SCI_FLAG_DMOVE_MAP,
  * SCI_FLAG_READ_PREFETCH_AGGR_HOLD_MAP, SCI_FLAG_READ_PREFETCH_NO_HOLD_MAP.
  * Errors: SCI_ERR_OUT_OF_RANGE; SCI_ERR_SIZE_ALIGNMENT (0 bytes); SCI_ERR_ILLEGAL_ADDRESS (taken, or no multiple of a page from the
- * part's page); SCI_ERR_NOSPC; SCI_ERR_ILLEGAL_OPERATION (EMPTY).
+ * part's page); SCI_ERR_NOSPC; SCI_ERR_ILLEGAL_OPERATION (EMPTY, or a map for stores into registered memory that is a source only).
  * States: every one but EMPTY.
  */
 void *SCIMapLocalSegment(sci_local_segment_t segment, sci_map_t *map, size_t offset, size_t size, void *addr,
@@ -150,14 +150,21 @@ void SCIAttachLocalSegment(sci_desc_t sd, sci_local_segment_t *segment, unsigned
                            sci_cb_local_segment_t callback, void *arg, unsigned int flags, sci_error_t *error);
 
 /**
- * Puts memory of the program behind an EMPTY segment. The program keeps it until the segment is removed.
+ * Puts memory of the program behind an EMPTY segment. Its bytes and its address stay. The program keeps it allocated until the segment
+ * is removed, and stores nothing into it while the segment gets it or is removed: such a store may be lost.
  *
- * Memory that others can map (a file or a memfd, mapped shared) can be made available; other memory is good for DMA and for copies
- * of this process, and SCISetSegmentAvailable() answers SCI_ERR_ILLEGAL_OPERATION.
+ * Others are given whole pages, so memory that can be made available begins at a page and has whole pages: allocate it with
+ * posix_memalign(&address, 4096, size) or mmap(). It is private memory for loads and stores, of no file and no stack. Its pages are
+ * replaced by such as others can map; a child of fork shares them. Other memory is used where it is, at any address: it is good for DMA
+ * and for copies of this process, and SCISetSegmentAvailable() answers SCI_ERR_ILLEGAL_OPERATION (beeline_sisci_last_error() says why).
+ * So is that of a private segment, and of one that is a source of DMA only, which may be for loads only. Maps of it are at its own
+ * addresses; a map for reading keeps from it what the library stores, not what the program does.
  *
- * Flags: SCI_FLAG_LOCK_USER_MEM, SCI_FLAG_PHYSICAL, SCI_FLAG_CUDA_BUFFER, SCI_FLAG_SCIF_BUFFER.
- * Errors: SCI_ERR_NOT_IMPLEMENTED, always. For what does it: SCI_ERR_ILLEGAL_ADDRESS; SCI_ERR_SIZE_ALIGNMENT;
- * SCI_ERR_ILLEGAL_OPERATION (not EMPTY).
+ * Flags: SCI_FLAG_LOCK_USER_MEM; SCI_FLAG_PHYSICAL is SCI_ERR_FLAG_NOT_IMPLEMENTED (SCIAttachPhysicalMemory() takes such addresses), and
+ * SCI_FLAG_CUDA_BUFFER and SCI_FLAG_SCIF_BUFFER are SCI_ERR_NOT_SUPPORTED.
+ * Errors: SCI_ERR_ILLEGAL_ADDRESS (not mapped, or not for loads and stores); SCI_ERR_SIZE_ALIGNMENT (0 bytes); SCI_ERR_OUT_OF_RANGE
+ * (more than the segment is made for); SCI_ERR_ILLEGAL_OPERATION (not EMPTY); SCI_ERR_NOSPC (no memory to be shared);
+ * SCI_ERR_SYSTEM (a limit on locked memory).
  * States: EMPTY becomes NOT PREPARED.
  */
 void SCIRegisterSegmentMemory(void *address, size_t size, sci_local_segment_t segment, unsigned int flags,

@@ -33,7 +33,7 @@ impl Shared {
                     }
                 }
                 // Of several holders the one that it was to be had of has gone.
-                (Found::Nowhere, Of::Remote(remote)) => (Refusal::NotConnected, remote),
+                (Found::Nowhere | Found::Program(_), Of::Remote(remote)) => (Refusal::NotConnected, remote),
                 (_, Of::Local(_)) => return Err(Refusal::IllegalOperation),
             };
             // Looks who is there.

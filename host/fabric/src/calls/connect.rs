@@ -34,7 +34,8 @@ impl<A: Adapter> Member<A> {
         now: Nanos,
     ) -> Outcome {
         self.has_adapter(adapter)?;
-        if !self.config.nodes.contains(&node) && node != NodeId::GROUPS {
+        // Groups have segments and no interrupts.
+        if !self.config.nodes.contains(&node) && name.kind != NameKind::Group {
             return Err(Refusal::NoSuchNodeid);
         }
         let handle = RemoteSegment(self.number());

@@ -43,6 +43,7 @@ fn word_of(name: Name) -> u64 {
         NameKind::Segment => 1,
         NameKind::Interrupt => 2,
         NameKind::DataInterrupt => 3,
+        NameKind::Group => 4,
     };
     kind << 32 | u64::from(name.number)
 }
@@ -264,6 +265,8 @@ impl HostMember {
                 self.names.publish(at * 2, word);
                 Answer::Done
             }
+            // A segment of several holders has one memory, and no host has that of another.
+            NameOp::PutBeside(..) => Answer::Failed,
             NameOp::Remove(name, _) => {
                 let word = word_of(name);
                 for at in (0..NAMES).filter(|at| entry(here.names, *at) == word).collect::<Vec<_>>() {

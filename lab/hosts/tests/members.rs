@@ -5,9 +5,11 @@ mod support;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
-use beeline_fabric::{Call, LocalEvent, Refusal, RemoteEvent, SequenceStatus, Told, Value};
+use beeline_fabric::{Call, LocalEvent, NodeId, Refusal, RemoteEvent, SequenceStatus, Told, Value};
+use beeline_hosts::*;
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::machine::hosts::{HostId, Hosts};
+use beeline_platforms::Platform;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use support::*;
@@ -279,4 +281,54 @@ fn user_of_a_segment_that_is_taken_by_force_is_told() {
         },
     );
     assert_eq!(results, [Ok(Value::Nothing), Ok(Value::RemoteEvent(RemoteEvent::Lost))]);
+}
+
+/// Two hosts use a segment of a third behind the central switch; the one that stops is lost, and the other goes on.
+#[test]
+fn one_of_two_users_at_a_switch_is_lost_and_the_other_goes_on() {
+    let platform = Platform::named("vpx3-1259-gen2x4-linux").unwrap();
+    let mut machine =
+        Hosts::new(hosts(&platform, &Shape::Switch { hosts: 3, groups: vec![] }).unwrap(), 1).unwrap();
+    let wiring = Wiring::new(&mut machine, 3);
+    let is_done = AtomicBool::new(false);
+    let mut programs: Vec<Program<'_, usize>> = Vec::new();
+    for user in [1, 2] {
+        let (wiring, is_done) = (wiring.clone(), &is_done);
+        let program = move |core: Core| {
+            let mut member = HostMember::new(&core, &wiring, 5);
+            let remote = connected(&mut member, NODE_0, 7);
+            let map = member.map(remote, part(64 * user, 64)).unwrap();
+            let (_, start) = map.start();
+            map.copy_in(0, &pattern(64, user));
+            assert_eq!(map.check(start.unwrap()), SequenceStatus::Ok);
+            if user == 1 {
+                until(&mut member, |_| is_done.load(Relaxed));
+                assert_eq!(map.check(start.unwrap()), SequenceStatus::Ok, "nothing happened to it");
+            }
+            0
+        };
+        programs.push((HostId(user as u16), Box::new(program)));
+    }
+    let provider = |core: Core| {
+        let mut member = HostMember::new(&core, &wiring, 5);
+        let local = available(&mut member, 7, 256);
+        let mut seen = Vec::new();
+        until(&mut member, |member| {
+            let waited = member.call(Call::WaitLocal { local, timeout_nanos: Some(0) });
+            seen.extend(waited.ok());
+            seen.contains(&Value::LocalEvent(LocalEvent::Lost(NodeId(12))))
+        });
+        assert!(!seen.contains(&Value::LocalEvent(LocalEvent::Lost(NODE_1))), "{seen:?}");
+        assert_eq!(member.call(remove(local, false)), Err(Refusal::Busy), "the other one is connected");
+        let (region, at) = member.map_local(local, part(0, 256)).unwrap();
+        let mut bytes = [0; 128];
+        core.copy_out(region, at + 64, &mut bytes);
+        assert_eq!(bytes.to_vec(), [pattern(64, 1), pattern(64, 2)].concat());
+        is_done.store(true, Relaxed);
+        rest(&mut member, 100_000);
+        seen.len()
+    };
+    programs.push((HostId(0), Box::new(provider)));
+    let (results, _) = run(machine, programs);
+    assert!(results[2] >= 3, "two came and one was lost: {results:?}");
 }

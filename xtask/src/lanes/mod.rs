@@ -1,5 +1,6 @@
 //! The lanes: what each runs, and `ci` and `long`, which run them side by side ([`schedule`]).
 
+mod big_endian;
 mod cargo;
 mod check;
 mod checked;
@@ -91,6 +92,8 @@ pub enum Command {
     E2e,
     /// Store kernels of aarch64 under qemu-user
     Aarch64,
+    /// A peer with the other byte order, under qemu-user, in a fabric of this machine
+    BigEndian,
     /// Crates that need no operating system, checked for targets that have none
     Portable,
     /// The facade with each feature alone
@@ -168,7 +171,7 @@ pub enum Command {
 
 /// In the order in which `ci` starts and shows them: cheap and telling first. Those that build in `target/` follow each
 /// other; the others run beside them, and the longest of each kind begin before the short.
-const LANES: [Lane; 23] = [
+const LANES: [Lane; 24] = [
     Lane::new("fmt", |_| cargo::fmt()),
     Lane::new("house", |_| house::run()),
     Lane::new("tour", |_| pages::tour()),
@@ -185,6 +188,8 @@ const LANES: [Lane; 23] = [
         .leaving(&["target/wasm32-unknown-unknown", "target/thumbv7em-none-eabihf"]),
     Lane::new("package", package::check).in_target().leaving(&["target/package"]),
     Lane::new("aarch64", |_| foreign::aarch64()).in_target().leaving(&["target/aarch64-unknown-linux-gnu"]),
+    // A standard library and a compiler are fetched and built for it.
+    Lane::new("big-endian", |_| big_endian::run()).in_target().only_long().leaving(&["target/big-endian"]),
     // Of what is ours it sees `bench/echo` alone, which other lanes test; its own dependencies take most of a minute.
     Lane::new("rivals", rivals::check).in_target().only_long(),
     Lane::new("rtl-lint", rtl::lint::run),
@@ -231,6 +236,7 @@ pub fn run(command: Command) -> Outcome {
         Command::Fuzz { seconds } => checked::fuzz(seconds, Effort::Long),
         Command::E2e => cargo::e2e(Effort::Short),
         Command::Aarch64 => foreign::aarch64(),
+        Command::BigEndian => big_endian::run(),
         Command::Portable => portable::check(),
         Command::Package { long } => package::check(effort(long)),
         Command::Rivals { build: false } => rivals::check(Effort::Short),

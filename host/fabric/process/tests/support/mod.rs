@@ -28,6 +28,8 @@ const NODE: &str = "BEELINE_TEST_NODE";
 const ROOT: &str = "BEELINE_TEST_ROOT";
 /// The limit on the size of files that a member is started with.
 const FILE_LIMIT: &str = "BEELINE_TEST_FILE_LIMIT";
+/// Another program that plays members, with what runs it.
+const PEER: &str = "BEELINE_TEST_PEER";
 
 /// The folder of a fabric, with a watchdog that ends the test when it hangs.
 pub struct Fabric {
@@ -56,6 +58,17 @@ impl Fabric {
     /// As [`Fabric::member`], whose files may have so many bytes.
     pub fn limited_member(&self, node: u16, limit_bytes: u64) -> Process {
         self.member_with(node, &[(FILE_LIMIT, limit_bytes.to_string())])
+    }
+
+    /// As [`Fabric::member`], of the other program if there is one.
+    pub fn peer(&self, node: u16) -> Process {
+        let Ok(peer) = std::env::var(PEER) else { return self.member(node) };
+        let mut words = peer.split_whitespace();
+        let mut command = Command::new(words.next().unwrap());
+        command.args(words);
+        let mut process = Process::start_as(command, self.dir.path(), node, &[]);
+        assert_eq!(process.hear(), "joined");
+        process
     }
 
     fn member_with(&self, node: u16, environment: &[(&str, String)]) -> Process {
@@ -96,7 +109,11 @@ pub struct Process {
 
 impl Process {
     fn start(root: &Path, node: u16, environment: &[(&str, String)]) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        Process::start_as(Command::new(std::env::current_exe().unwrap()), root, node, environment)
+    }
+
+    fn start_as(mut command: Command, root: &Path, node: u16, environment: &[(&str, String)]) -> Self {
+        let mut child = command
             .args(["--exact", "role", "--nocapture", "--test-threads=1"])
             .env(NODE, node.to_string())
             .env(ROOT, root)

@@ -14,8 +14,6 @@ use rustix::io::Errno;
 use crate::segment::{MappedSegment, SegmentError, SegmentOptions};
 use crate::{BarKind, MapError, PciAddress, bar};
 
-/// `SYSFS_MAGIC` of Linux's `magic.h`.
-const SYSFS_MAGIC: u64 = 0x6265_6572;
 /// Flags of a line of the file `resource`: memory, not ports.
 const IORESOURCE_MEM: u64 = 0x200;
 /// What a PCI function has at most.
@@ -87,41 +85,37 @@ impl BarPart {
         part.check(file.bytes as u64)
     }
 
-    /// Takes over the file of a BAR that another process has passed. Only the kernel makes such files, and only root's hand may open them
-    /// first, so a peer cannot pass one that it was not given.
+    /// Takes the file of a BAR that another process has passed. Only the kernel makes such files, and root opens them or says who may, so a peer
+    /// passes none that it was not given. Where the BAR is on the bus is asked of the kernel, not of the peer. A descriptor of something
+    /// else is found out without asking a program that may never answer; the caller closes it where that may take long.
     ///
     /// # Errors
     /// [`BarPartError::NotPassed`], [`BarPartError::Outside`].
-    pub fn from_fd(
-        file: OwnedFd,
-        bus_address: u64,
-        offset_bytes: u64,
-        bytes: u64,
-    ) -> Result<Self, BarPartError> {
-        let fd = file.as_raw_fd();
-        let refused = |why: String| BarPartError::NotPassed { fd, why };
+    pub fn from_fd(fd: BorrowedFd<'_>, offset_bytes: u64, bytes: u64) -> Result<Self, BarPartError> {
+        let number = fd.as_raw_fd();
+        let refused = |why: String| BarPartError::NotPassed { fd: number, why };
         let failed = |errno: Errno| refused(errno.to_string());
-        // Before anything else is asked: a file of another kind may belong to a program that never answers. The kernel knows the
-        // mode by which a file is open without asking anybody, and so it does for those of sysfs.
-        if rustix::fs::fcntl_getfl(&file).map_err(failed)? & (OFlags::RWMODE | OFlags::PATH) != OFlags::RDWR {
+        if rustix::fs::fcntl_getfl(fd).map_err(failed)? & (OFlags::RWMODE | OFlags::PATH) != OFlags::RDWR {
             return Err(refused("it is not open for loads and stores".to_owned()));
         }
-        let path =
-            std::fs::read_link(format!("/proc/self/fd/{fd}")).map_err(|error| refused(error.to_string()))?;
-        if !is_bars_name(&path) {
-            return Err(refused(format!("{} is another file", path.display())));
+        let path = std::fs::read_link(format!("/proc/self/fd/{number}"));
+        let path = path.map_err(|error| refused(error.to_string()))?;
+        let (function, index) =
+            named(&path).ok_or_else(|| refused(format!("{} is another file", path.display())))?;
+        if !is_of_sysfs(number) {
+            return Err(refused("its file system is not the kernel's".to_owned()));
         }
-        let found = rustix::fs::fstatfs(&file).map_err(failed)?.f_type as u64;
-        if found != SYSFS_MAGIC {
-            return Err(refused(format!(
-                "its file system is {found:#x}, and that of the kernel's {SYSFS_MAGIC:#x}"
-            )));
-        }
-        let stat = rustix::fs::fstat(&file).map_err(failed)?;
+        let stat = rustix::fs::fstat(fd).map_err(failed)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(refused("it is no file".to_owned()));
         }
-        let part = BarPart { file: Arc::new(file), path, offset_bytes, bytes, bus_address };
+        let (first, _) = bars_of(Path::new("/sys"), function)
+            .nth(index.into())
+            .flatten()
+            .ok_or_else(|| refused(format!("{function} has no memory BAR {index}")))?;
+        let file = Arc::new(rustix::io::fcntl_dupfd_cloexec(fd, 0).map_err(failed)?);
+        let bus_address = first.saturating_add(offset_bytes);
+        let part = BarPart { file, path, offset_bytes, bytes, bus_address };
         part.check(u64::try_from(stat.st_size).unwrap_or(0))
     }
 
@@ -183,15 +177,19 @@ fn bars(sysfs: &Path) -> Vec<Bar> {
     let names = folder.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let mut functions: Vec<PciAddress> = names.filter_map(|name| name.parse().ok()).collect();
     functions.sort();
-    let of = |function: PciAddress| {
-        let path = sysfs.join("bus/pci/devices").join(function.to_string()).join("resource");
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        let lines: Vec<_> = text.lines().take(BARS).map(parse).collect();
-        let with_index = (0u8..).zip(lines);
+    let of = |function| {
+        let with_index = (0u8..).zip(bars_of(sysfs, function).collect::<Vec<_>>());
         with_index
             .filter_map(move |(index, bar)| bar.map(|(first, last)| Bar { function, index, first, last }))
     };
     functions.into_iter().flat_map(of).collect()
+}
+
+/// The BARs of a function, by the addresses of their first and their last bytes; nothing for one that is no memory.
+fn bars_of(sysfs: &Path, function: PciAddress) -> impl Iterator<Item = Option<(u64, u64)>> {
+    let path = sysfs.join("bus/pci/devices").join(function.to_string()).join("resource");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.lines().take(BARS).map(parse).collect::<Vec<_>>().into_iter()
 }
 
 /// `0x00000000fe000000 0x00000000fe003fff 0x0000000000040200`: the first byte, the last one, and what it is. `None` for no memory.
@@ -202,13 +200,30 @@ fn parse(line: &str) -> Option<(u64, u64)> {
     (flags & IORESOURCE_MEM != 0 && first < last).then_some((first, last))
 }
 
-/// Whether a file of sysfs is called as those of BARs are.
-fn is_bars_name(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let index = name.strip_prefix("resource").map(|rest| rest.strip_suffix("_wc").unwrap_or(rest));
-    let function = path.parent().and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or_default();
-    index.is_some_and(|index| matches!(index.as_bytes(), [b'0'..=b'5']))
-        && function.parse::<PciAddress>().is_ok()
+/// The function and the BAR of a file that is called as those of BARs are.
+fn named(path: &Path) -> Option<(PciAddress, u8)> {
+    let rest = path.file_name()?.to_str()?.strip_prefix("resource")?;
+    let function = path.parent()?.file_name()?.to_str()?.parse().ok()?;
+    match rest.strip_suffix("_wc").unwrap_or(rest).as_bytes() {
+        [digit @ b'0'..=b'5'] => Some((function, digit - b'0')),
+        _ => None,
+    }
+}
+
+/// Whether a descriptor is of the kernel's own file system. A file of another kind is not asked, because it may belong to a program that
+/// never answers: the kernel knows by which mount it was opened.
+fn is_of_sysfs(fd: i32) -> bool {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let info = read(&format!("/proc/self/fdinfo/{fd}"));
+    let mount = info.lines().find_map(|line| line.strip_prefix("mnt_id:")).map(str::trim);
+    mount.is_some_and(|mount| is_sysfs_mount(&read("/proc/self/mountinfo"), mount))
+}
+
+/// `25 30 0:23 / /sys rw,nosuid - sysfs sysfs rw`: whether the mount of this number is one of sysfs.
+fn is_sysfs_mount(mounts: &str, number: &str) -> bool {
+    let is_it = |line: &&str| line.split_whitespace().next() == Some(number);
+    let mount = mounts.lines().find(is_it).and_then(|line| line.split_once(" - "));
+    mount.is_some_and(|(_, rest)| rest.split_whitespace().next() == Some("sysfs"))
 }
 
 #[cfg(test)]

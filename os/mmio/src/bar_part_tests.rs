@@ -104,22 +104,31 @@ fn bar_whose_file_is_not_there_or_too_small_is_refused() {
 fn descriptor_of_anything_else_is_no_bar() {
     let host = host();
     let open = |path: &Path, flags| rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty()).unwrap();
+    let from = |fd: OwnedFd| BarPart::from_fd(fd.as_fd(), 0, 1);
     let bar = host.path().join("bus/pci/devices/0000:3b:00.1/resource0");
     // Its name is a BAR's, and its file system is not the kernel's.
-    assert!(why(BarPart::from_fd(open(&bar, OFlags::RDWR), 0, 0, 1)).contains("its file system is"));
+    assert!(why(from(open(&bar, OFlags::RDWR))).contains("its file system is not"));
     for flags in [OFlags::RDONLY, OFlags::WRONLY, OFlags::PATH] {
-        assert!(why(BarPart::from_fd(open(&bar, flags), 0, 0, 1)).contains("not open for loads and stores"));
+        assert!(why(from(open(&bar, flags))).contains("not open for loads and stores"));
     }
     let other = host.path().join("resource0");
     fs::write(&other, [0; 64]).unwrap();
-    assert!(why(BarPart::from_fd(open(&other, OFlags::RDWR), 0, 0, 1)).contains("is another file"));
+    assert!(why(from(open(&other, OFlags::RDWR))).contains("is another file"));
     let (pipe, _) = rustix::pipe::pipe().unwrap();
-    assert!(matches!(BarPart::from_fd(pipe, 0, 0, 1), Err(BarPartError::NotPassed { .. })));
+    assert!(matches!(from(pipe), Err(BarPartError::NotPassed { .. })));
+    // The kernel's own file systems are known by their mounts.
+    let flags = OFlags::RDONLY;
+    assert!(is_of_sysfs(open(Path::new("/sys/bus"), flags).as_raw_fd()));
+    assert!(!is_of_sysfs(open(Path::new("/proc/self/maps"), flags).as_raw_fd()));
+    let mounts = "25 30 0:23 / /sys rw,nosuid - sysfs sysfs rw\n26 25 0:9 / /x rw shared:2 - fuse sysfs rw\n";
+    assert!(is_sysfs_mount(mounts, "25") && !is_sysfs_mount(mounts, "26") && !is_sysfs_mount(mounts, "2"));
 }
 
 #[test]
 fn names_of_bars_are_told_from_others() {
-    let of = |name: &str| is_bars_name(Path::new(name));
+    let of = |name: &str| named(Path::new(name)).is_some();
+    let (function, index) = named(Path::new("/sys/devices/pci0000:3a/0000:3b:00.1/resource3_wc")).unwrap();
+    assert_eq!((function.to_string().as_str(), index), ("0000:3b:00.1", 3));
     let folder = "/sys/devices/pci0000:3a/0000:3b:00.1";
     assert!(of(&format!("{folder}/resource0")) && of(&format!("{folder}/resource5_wc")));
     for name in
@@ -138,8 +147,8 @@ fn bar_of_this_machine_is_found_by_its_address() {
         let Ok(part) = BarPart::find(bar.first, 16) else { continue };
         looked_at += 1;
         assert_eq!((part.bus_address(), part.offset_bytes()), (bar.first, 0));
-        let passed = BarPart::from_fd(part.fd().try_clone_to_owned().unwrap(), bar.first, 0, 16).unwrap();
-        assert_eq!(passed.bytes(), 16);
+        let passed = BarPart::from_fd(part.fd(), 0, 16).unwrap();
+        assert_eq!((passed.bytes(), passed.bus_address()), (16, bar.first));
     }
     if looked_at == 0 {
         println!("left out: no BAR of this machine can be opened");

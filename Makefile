@@ -40,6 +40,7 @@ test: ## every short check, as CI runs it; ends with "N passed, N failed" (insta
 
 bench: ## the targets of bench/, as ratios from one run on two pinned cores (brings and builds the rivals first)
 	$(CARGO) xtask rivals --build
+	$(CARGO) build --release --package beeline-sisci
 	$(CARGO) run --release --package beeline-bench -- run
 
 long: ## every check with its long settings: hours

@@ -48,6 +48,7 @@ pub mod rpc_round_trip;
 pub mod segment;
 mod settings;
 pub mod simulation;
+pub mod sisci;
 pub mod store;
 pub mod stream;
 pub mod veth;

@@ -9,6 +9,7 @@ use beeline_bench::connect::{self, AcceptorArgs};
 use beeline_bench::echo;
 use beeline_bench::peer_death::{self, VictimArgs};
 use beeline_bench::segment::{self, ProviderArgs};
+use beeline_bench::sisci;
 use beeline_bench::{BENCHES, Bench, BenchError, Report, Settings};
 use beeline_bench::{find, run_all, to_table, write_csv};
 use beeline_floor::Cores;
@@ -83,6 +84,9 @@ struct Run {
     /// Write summary and raw samples as CSV into a folder.
     #[arg(long, value_name = "DIR")]
     csv: Option<PathBuf>,
+    /// Draw what `sisci` measured into a page.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -155,6 +159,10 @@ impl Run {
                 eprintln!("wrote {}", file.display());
             }
         }
+        if let Some(path) = &self.html {
+            let command = std::env::args().collect::<Vec<_>>().join(" ");
+            write(path, &sisci::render(&report, &command))?;
+        }
         match &self.json {
             Some(path) => self.write_json(&report, path)?,
             None => print!("{}", to_table(&report)),
@@ -172,7 +180,11 @@ impl Run {
             println!("{json}");
             return Ok(());
         }
-        let failed = |error| BenchError::Write { path: path.to_owned(), error };
-        std::fs::write(path, json).map_err(failed)
+        write(path, &json)
     }
+}
+
+fn write(path: &std::path::Path, text: &str) -> Result<(), BenchError> {
+    let failed = |error| BenchError::Write { path: path.to_owned(), error };
+    std::fs::write(path, text).map_err(failed)
 }

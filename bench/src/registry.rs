@@ -5,8 +5,8 @@ use beeline_session::with_causes;
 use crate::{
     BenchError, Failed, Report, Settings, byte_stream, bytes, connect, copy_sizes, dma, fan_in,
     frames_under_attack, idle, key_value, kv_fill, lap, nic_one_way, nic_rate, peer_death, round_trip,
-    rpc_rate, rpc_ring, rpc_round_trip, segment, simulation, store, stream, waiter, wake_up, watch_latency,
-    wire_round_trip, work,
+    rpc_rate, rpc_ring, rpc_round_trip, segment, simulation, sisci, store, stream, waiter, wake_up,
+    watch_latency, wire_round_trip, work,
 };
 
 /// A bench by name.
@@ -155,6 +155,21 @@ pub const BENCHES: &[Bench] = &[
         name: "segment",
         about: "a segment of 4 KiB made, connected to, mapped, stored into and removed by two processes: ours, a page of a memfd; checks of a sequence, barriers",
         run: segment::run,
+    },
+    Bench {
+        name: "segment-round-trip",
+        about: "4 B, 8 B and 64 B there and back through segments of SISCI, and one store until it is seen: stores, SCIMemCpy; bare line, UCX, libfabric",
+        run: sisci::run_round_trips,
+    },
+    Bench {
+        name: "segment-stream",
+        about: "64 B messages streamed into a segment of SISCI: stores, SCIMemCpy; bare stores, UCX, libfabric",
+        run: sisci::run_streams,
+    },
+    Bench {
+        name: "sisci",
+        about: "SISCI by size: sent, there and back, TCP beside it; DMA and what it leaves of the CPU; interrupts (--html FILE draws it)",
+        run: sisci::run,
     },
     Bench {
         name: "simulation",

@@ -7,9 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use beeline_bench::echo::{BARE_COPY, Launch, Pair, RPC};
 use beeline_bench::kv::{Keys, OwnClient, get_rate};
-use beeline_bench::rivals::{Found, ON_ONE_MACHINE, OVER_A_WIRE, Workshop};
+use beeline_bench::rivals::{self, Found, ON_ONE_MACHINE, OVER_A_WIRE, Workshop};
 use beeline_bench::{
-    BenchError, Bound, Settings, key_value, rpc_rate, rpc_ring, rpc_round_trip, wire_round_trip,
+    BenchError, Bound, Settings, key_value, rpc_rate, rpc_ring, rpc_round_trip, sisci, wire_round_trip,
 };
 use beeline_bench_echo::Job;
 use beeline_floor::Cores;
@@ -51,7 +51,7 @@ fn every_rival_echoes_or_says_what_to_install() {
             Found::Here(launch) => makes_trips(&launch, settings.cores),
             Found::Missing(why) => {
                 println!("{}: n/a: {why}", rival.name);
-                assert!(why.contains("`apt-get install ") || why.contains("`make bench`"), "{why}");
+                assert!(can_be_got(&why), "{why}");
             }
         }
     }
@@ -166,4 +166,56 @@ fn the_key_value_row_has_a_figure_for_every_depth() {
     assert_eq!(bounds, [Bound::AtLeast(20.0), Bound::AtLeast(1.0)].repeat(here));
     assert!(report.figures.iter().all(|figure| figure.rounds.len() == 2 && figure.rounds[0] > 0.0));
     assert!(report.missing.iter().all(|missing| missing.why.starts_with("`apt-get install ")));
+}
+
+/// Whether what is missing says how to get it.
+fn can_be_got(why: &str) -> bool {
+    why.contains("`apt-get install ") || why.contains("`make bench`")
+}
+
+#[test]
+fn messages_and_streams_into_memory_arrive_or_say_what_to_install() {
+    let Some((settings, _cores)) = settings() else { return };
+    let workshop = Workshop::new(&program()).unwrap();
+    let root = tempfile::tempdir().unwrap();
+    let messages = [rivals::BY_STORES, rivals::BY_MEM_CPY, rivals::BARE];
+    let messages = messages.iter().chain(rivals::INTO_MEMORY);
+    let streams = [rivals::STREAMS_BY_STORES, rivals::STREAMS_BY_MEM_CPY, rivals::BARE_STREAMS];
+    let streams = streams.iter().chain(rivals::STREAMS_INTO_MEMORY);
+    let seen = [rivals::STORE_SEEN, rivals::BARE_SEEN];
+    let messages = messages.map(|rival| (rival, &[4, 8, 64, 4096][..]));
+    let streams = streams.map(|rival| (rival, &[8, 64, 4096][..]));
+    for (rival, sizes) in messages.chain(streams).chain(seen.iter().map(|rival| (rival, &[8][..]))) {
+        let launch = match workshop.find(rival).unwrap() {
+            Found::Here(launch) => launch.env("BEELINE_ROOT", root.path().to_str().unwrap()),
+            Found::Missing(why) => {
+                println!("{}: n/a: {why}", rival.name);
+                assert!(can_be_got(&why), "{why}");
+                continue;
+            }
+        };
+        let mut pair = Pair::start(&launch, settings.cores).unwrap();
+        for bytes in sizes {
+            let ticks = pair.run(Job { bytes: *bytes, warm_up: 1, trips: 5 }).unwrap();
+            assert!(ticks.len() == 5 && ticks.iter().all(|ticks| *ticks > 0), "{}: {bytes} B", rival.name);
+        }
+        pair.stop().unwrap();
+    }
+}
+
+#[test]
+fn rows_of_segments_have_a_figure_or_a_reason_for_every_path() {
+    let Some((settings, _cores)) = settings() else { return };
+    let streams = sisci::run_streams(&settings).unwrap();
+    assert_eq!(streams.figures.len() + streams.missing.len(), 5);
+    assert!(streams.missing.iter().all(|missing| can_be_got(&missing.why)), "{:?}", streams.missing);
+    let trips = sisci::run_round_trips(&settings).unwrap();
+    // Ours, which come together or not at all, and six rivals.
+    let ours =
+        trips.figures.iter().filter(|figure| !figure.name.contains("UCX") && !figure.name.contains("shm"));
+    assert!([0, 9].contains(&ours.count()));
+    let suite = sisci::run(&settings).unwrap();
+    assert!(suite.figures.iter().any(|figure| figure.name == "transfer by DMA, in calls, 64 B"));
+    assert!(suite.figures.iter().any(|figure| figure.name == "there and back by TCP over loopback, 4096 B"));
+    assert!(sisci::render(&suite, "beeline-bench run sisci").contains("<svg"));
 }

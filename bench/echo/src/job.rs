@@ -4,12 +4,12 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Bytes that a request has at most.
-const MOST_BYTES: usize = 4096;
+const MOST_BYTES: usize = 256 << 10;
 
 /// Round trips to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Bytes of a request, and of its answer: 1 to 4096.
+    /// Bytes of a request, and of its answer: 1 to 262,144; a rival may take fewer.
     pub bytes: usize,
     /// Trips at the start that are not reported.
     pub warm_up: u64,
@@ -70,7 +70,7 @@ mod tests {
             "echo",
             "echo 1 2",
             "echo 0 2 3",
-            "echo 4097 2 3",
+            "echo 262145 2 3",
             "echo 1 2 3 4",
             "ping 1 2 3",
             "echo a 2 3",

@@ -19,25 +19,37 @@ pub struct InC {
     library: Option<Library>,
 }
 
-/// A library of the system.
+/// A library that a program in C needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Library {
-    /// Name of the package for pkg-config.
-    name: &'static str,
-    /// The package that brings it, in Debian.
-    package: &'static str,
+enum Library {
+    /// One of the system: its name for pkg-config, and the package that brings it in Debian.
+    Debian { name: &'static str, package: &'static str },
+    /// Our `libsisci.so`, which lies beside this program where both were built.
+    Sisci,
 }
 
 const UCX: InC = InC {
     name: "ucx",
     text: include_str!("../../rivals/c/ucx.c"),
-    library: Some(Library { name: "ucx", package: "libucx-dev" }),
+    library: Some(Library::Debian { name: "ucx", package: "libucx-dev" }),
 };
 const LIBFABRIC: InC = InC {
     name: "libfabric",
     text: include_str!("../../rivals/c/libfabric.c"),
-    library: Some(Library { name: "libfabric", package: "libfabric-dev" }),
+    library: Some(Library::Debian { name: "libfabric", package: "libfabric-dev" }),
 };
+const UCX_PUT: InC = InC {
+    name: "ucx_put",
+    text: include_str!("../../rivals/c/ucx_put.c"),
+    library: Some(Library::Debian { name: "ucx", package: "libucx-dev" }),
+};
+const LIBFABRIC_PUT: InC = InC {
+    name: "libfabric_put",
+    text: include_str!("../../rivals/c/libfabric_put.c"),
+    library: Some(Library::Debian { name: "libfabric", package: "libfabric-dev" }),
+};
+const SISCI: InC =
+    InC { name: "sisci", text: include_str!("../../rivals/c/sisci.c"), library: Some(Library::Sisci) };
 const SOCKETS: InC = InC { name: "sockets", text: include_str!("../../rivals/c/sockets.c"), library: None };
 
 /// Where a rival's program comes from.
@@ -90,6 +102,29 @@ pub const ON_ONE_MACHINE: &[Rival] = &[
     Rival::new("TCP over loopback", KERNEL, 20, Source::C(SOCKETS), "tcp"),
     Rival::new("UDP over loopback", KERNEL, 20, Source::C(SOCKETS), "udp"),
     Rival::new("gRPC over AF_UNIX", KERNEL, 50, Source::Crates, "grpc"),
+];
+
+/// Messages through segments of our `libsisci`, and through memory that both processes have mapped without it, the floor.
+pub const BY_STORES: Rival = Rival::new("stores", SHARED, 1, Source::C(SISCI), "stores");
+pub const BY_MEM_CPY: Rival = Rival::new("SCIMemCpy", SHARED, 1, Source::C(SISCI), "memcpy");
+pub const BARE: Rival = Rival::new("bare line", SHARED, 1, Source::C(SISCI), "bare");
+/// The time of one store of 8 bytes until the other process sees it, in place of a round trip.
+pub const STORE_SEEN: Rival = Rival::new("store until seen", SHARED, 1, Source::C(SISCI), "stores-one-way");
+pub const BARE_SEEN: Rival = Rival::new("bare line until seen", SHARED, 1, Source::C(SISCI), "bare-one-way");
+
+/// Messages put into the other process's memory, and answered there.
+pub const INTO_MEMORY: &[Rival] = &[
+    Rival::new("UCX put", SHARED, 1, Source::C(UCX_PUT), "put"),
+    Rival::new("libfabric shm write", SHARED, 4, Source::C(LIBFABRIC_PUT), "write"),
+];
+
+/// Streams of messages put into memory: ours, the floor, rivals. A trip is a whole stream.
+pub const STREAMS_BY_STORES: Rival = Rival::new("stores", SHARED, 1, Source::C(SISCI), "stores-stream");
+pub const STREAMS_BY_MEM_CPY: Rival = Rival::new("SCIMemCpy", SHARED, 1, Source::C(SISCI), "memcpy-stream");
+pub const BARE_STREAMS: Rival = Rival::new("bare stores", SHARED, 1, Source::C(SISCI), "bare-stream");
+pub const STREAMS_INTO_MEMORY: &[Rival] = &[
+    Rival::new("UCX put", SHARED, 1, Source::C(UCX_PUT), "put-stream"),
+    Rival::new("libfabric shm write", SHARED, 10, Source::C(LIBFABRIC_PUT), "write-stream"),
 ];
 
 /// Round trips over a wire, by the kernel.

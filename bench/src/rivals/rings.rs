@@ -27,12 +27,12 @@ pub struct Ring {
 const CK_RING: InC = InC {
     name: "ck_ring",
     text: include_str!("../../rivals/c/ck_ring.c"),
-    library: Some(Library { name: "ck", package: "libck-dev" }),
+    library: Some(Library::Debian { name: "ck", package: "libck-dev" }),
 };
 const RTE_RING: InC = InC {
     name: "rte_ring",
     text: include_str!("../../rivals/c/rte_ring.c"),
-    library: Some(Library { name: "libdpdk", package: "libdpdk-dev" }),
+    library: Some(Library::Debian { name: "libdpdk", package: "libdpdk-dev" }),
 };
 const CHUNKS: &[usize] = &crate::peers::spsc::CHUNKS;
 

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-use super::{InC, Rival, Source};
+use super::{InC, Library, Rival, Source};
 use crate::BenchError;
 use crate::echo::Launch;
 use beeline_session::Program;
@@ -14,12 +14,17 @@ use beeline_session::Program;
 /// The program with the rivals that bring crates.
 const CRATES_PROGRAM: &str = "beeline-bench-rivals";
 /// Programs in C begin and end with these.
-const INCLUDED: [(&str, &str); 4] = [
+const INCLUDED: [(&str, &str); 5] = [
     ("start.h", include_str!("../../rivals/c/start.h")),
     ("echo.h", include_str!("../../rivals/c/echo.h")),
+    ("put.h", include_str!("../../rivals/c/put.h")),
     ("message.h", include_str!("../../rivals/c/message.h")),
     ("stream.h", include_str!("../../rivals/c/stream.h")),
 ];
+/// The library of our own that programs in C link, beside this program.
+const SISCI_LIBRARY: &str = "libsisci.so";
+/// Its headers, where this program was built.
+const SISCI_HEADERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../api/sisci/include");
 /// As the libraries' own authors would build a benchmark of theirs.
 const FLAGS: [&str; 5] = ["-std=gnu11", "-O3", "-march=native", "-Wall", "-pthread"];
 
@@ -68,6 +73,21 @@ impl Workshop {
         })
     }
 
+    /// Arguments of the compiler for our own library, or how to get it.
+    fn sisci(&self) -> Result<Vec<String>, String> {
+        let folder = self.beside.parent().unwrap_or(Path::new("."));
+        if !folder.join(SISCI_LIBRARY).is_file() || !Path::new(SISCI_HEADERS).is_dir() {
+            return Err("not built; `make bench` and `cargo build --release -p beeline-sisci` do".to_owned());
+        }
+        let folder = folder.display();
+        Ok(vec![
+            format!("-I{SISCI_HEADERS}"),
+            format!("-L{folder}"),
+            format!("-Wl,-rpath,{folder}"),
+            "-lsisci".to_owned(),
+        ])
+    }
+
     /// The program, built if need be, or what is not installed.
     ///
     /// # Errors
@@ -81,19 +101,17 @@ impl Workshop {
             return Ok(Ok(built));
         }
         let failed = |what: String| BenchError::Rival { rival: program.name.to_owned(), what };
-        let mut libraries = Vec::new();
-        if let Some(library) = program.library {
-            match output(Command::new("pkg-config").args(["--cflags", "--libs", library.name])) {
-                Some(found) if found.status.success() => {
-                    libraries
-                        .extend(String::from_utf8_lossy(&found.stdout).split_whitespace().map(str::to_owned));
-                }
-                found => {
-                    let missing = if found.is_some() { library.package } else { "pkg-config" };
-                    return Ok(Err(format!("not installed: `apt-get install {missing}`")));
-                }
-            }
-        }
+        let libraries = match program.library {
+            None => Vec::new(),
+            Some(Library::Debian { name, package }) => match of_the_system(name, package) {
+                Ok(libraries) => libraries,
+                Err(missing) => return Ok(Err(missing)),
+            },
+            Some(Library::Sisci) => match self.sisci() {
+                Ok(libraries) => libraries,
+                Err(missing) => return Ok(Err(missing)),
+            },
+        };
         fs::write(&source, program.text)?;
         match output(&mut compiler(&source, &built, &libraries)) {
             Some(compiled) if compiled.status.success() => Ok(Ok(built)),
@@ -103,6 +121,16 @@ impl Workshop {
             None => Ok(Err("no C compiler: `apt-get install gcc`".to_owned())),
         }
     }
+}
+
+/// Arguments of the compiler for a library of the system, or what is not installed.
+fn of_the_system(name: &str, package: &str) -> Result<Vec<String>, String> {
+    let found = output(Command::new("pkg-config").args(["--cflags", "--libs", name]));
+    let missing = if found.is_some() { package } else { "pkg-config" };
+    found
+        .filter(|found| found.status.success())
+        .map(|found| String::from_utf8_lossy(&found.stdout).split_whitespace().map(str::to_owned).collect())
+        .ok_or_else(|| format!("not installed: `apt-get install {missing}`"))
 }
 
 /// The compiler's call. Our flags come last, so that a package's own choice of an older CPU (DPDK's) does not hold.
@@ -200,7 +228,7 @@ mod tests {
     #[test]
     fn what_is_missing_is_said_and_what_is_broken_is_an_error() -> Result<(), BenchError> {
         let workshop = workshop()?;
-        let library = Some(Library { name: "no-such-library", package: "libnone-dev" });
+        let library = Some(Library::Debian { name: "no-such-library", package: "libnone-dev" });
         let missing = workshop.find(&rival(InC { name: "missing", library, ..SOUND }))?;
         assert!(
             [

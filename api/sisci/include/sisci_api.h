@@ -36,9 +36,9 @@
  *
  * QUEUES of messages between two processes, which are made of segments, are in scilib.h.
  *
- * ABSENT. These functions are there to be linked, answer SCI_ERR_NOT_IMPLEMENTED and do nothing: SCIShareSegment(),
- * SCIAttachLocalSegment(), SCICreateNamedInterrupt(). These flags are SCI_ERR_FLAG_NOT_IMPLEMENTED: of groups SCI_FLAG_BROADCAST
- * and SCI_FLAG_ALLOW_UNICAST; of segments SCI_FLAG_SHARE_EXTERNAL, SCI_FLAG_PHYSICAL and SCI_FLAG_NOTIFY; of maps SCI_FLAG_SHARED_MAP, SCI_FLAG_IO_MAP_IOSPACE, SCI_FLAG_NO_MEMORY_LOOPBACK,
+ * ABSENT. These functions are there to be linked, answer SCI_ERR_NOT_IMPLEMENTED and do nothing:
+ * SCICreateNamedInterrupt(). These flags are SCI_ERR_FLAG_NOT_IMPLEMENTED: of interrupts SCI_FLAG_BROADCAST; of groups
+ * SCI_FLAG_ALLOW_UNICAST; of segments SCI_FLAG_SHARE_EXTERNAL, SCI_FLAG_PHYSICAL and SCI_FLAG_NOTIFY; of maps SCI_FLAG_SHARED_MAP, SCI_FLAG_IO_MAP_IOSPACE, SCI_FLAG_NO_MEMORY_LOOPBACK,
  * SCI_FLAG_LOCK_OPERATION, SCI_FLAG_CONDITIONAL_INTERRUPT_MAP, SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP, SCI_FLAG_DMOVE_MAP,
  * SCI_FLAG_READ_PREFETCH_AGGR_HOLD_MAP and SCI_FLAG_READ_PREFETCH_NO_HOLD_MAP; of interrupts SCI_FLAG_SHARED_INT and
  * SCI_FLAG_CONDITIONAL_INTERRUPT; of DMA SCI_FLAG_DMA_PHDMA, and SCI_FLAG_DMA_USER_MEM where a local segment is given.

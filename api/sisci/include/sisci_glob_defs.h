@@ -13,7 +13,7 @@
 #define SCI_INFINITE_TIMEOUT 0xffffffffu
 #endif
 
-/** The node to connect to for the segments of a group: whoever has joined it is written to (SCI_FLAG_BROADCAST). Not implemented. */
+/** The node to connect to for the segments of a group: whoever has joined it is written to (SCI_FLAG_BROADCAST). */
 #ifndef DIS_BROADCAST_NODEID_GROUP_ALL
 #define DIS_BROADCAST_NODEID_GROUP_ALL 252u
 #endif

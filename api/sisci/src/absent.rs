@@ -1,6 +1,6 @@
 //! Functions that are not there: each says so, and none pretends to have done anything.
 //!
-//! `NOT_IMPLEMENTED` are those that are not built yet: named interrupts, and sharing of segments.
+//! `NOT_IMPLEMENTED` are those that are not built yet: named interrupts.
 //! `NOT_SUPPORTED` are those that memory of one host has nothing for: registers and addresses of a bus, lent devices, interrupts that a store
 //! triggers. `DEPRECATED` are those of version 1 that have another way.
 
@@ -52,8 +52,6 @@ fn answer(name: &str, (known, flags): (u32, u32), code: u32, error: Error<'_>) -
 
 absent! {
     NOT_IMPLEMENTED:
-    SCIShareSegment(segment: Pointer), 0;
-    SCIAttachLocalSegment(sd: Pointer, segment: Place, segment_id: u32, size: Pointer, callback: Pointer, arg: Pointer) [segment], SCI_FLAG_USE_CALLBACK;
     SCICreateNamedInterrupt(sd: Pointer, interrupt: Place, local_adapter_no: u32, name: Pointer, callback: Pointer, arg: Pointer) [interrupt], SCI_FLAG_USE_CALLBACK | SCI_FLAG_SHARED_INT | SCI_FLAG_COUNTING_INT;
 }
 

@@ -21,7 +21,7 @@ use crate::constants::{
 };
 use crate::edge::{Error, edge, edge_without_code, failure, refused};
 use crate::errors;
-use crate::flags::Flags;
+use crate::flags::{Flags, check_broadcast};
 use crate::handles::{Object, Table};
 use crate::lifecycle::{DESCRIPTORS, Descriptor};
 use crate::local::{LOCALS, Local};
@@ -88,10 +88,10 @@ pub(crate) struct Piece {
 const ENGINES: u32 = SCI_FLAG_DMA_GLOBAL | SCI_FLAG_DMA_SYSDMA | SCI_FLAG_DMA_ADAPTER;
 const CREATE: Flags = Flags { done: ENGINES, not_done: SCI_FLAG_DMA_PHDMA };
 const TRANSFER: Flags = Flags {
-    done: ENGINES | SCI_FLAG_USE_CALLBACK | SCI_FLAG_DMA_WAIT | SCI_FLAG_DMA_READ,
-    not_done: SCI_FLAG_DMA_USER_MEM | SCI_FLAG_BROADCAST,
+    done: ENGINES | SCI_FLAG_USE_CALLBACK | SCI_FLAG_DMA_WAIT | SCI_FLAG_DMA_READ | SCI_FLAG_BROADCAST,
+    not_done: SCI_FLAG_DMA_USER_MEM,
 };
-const MEMORY: Flags = Flags { done: TRANSFER.done | SCI_FLAG_DMA_USER_MEM, not_done: SCI_FLAG_BROADCAST };
+const MEMORY: Flags = Flags { done: TRANSFER.done | SCI_FLAG_DMA_USER_MEM, not_done: 0 };
 const ENQUEUE: Flags =
     Flags { done: SCI_FLAG_DMA_READ | SCI_FLAG_DMA_POST | SCI_FLAG_DMA_RESET, not_done: 0 };
 const POST: Flags = Flags { done: SCI_FLAG_USE_CALLBACK | SCI_FLAG_DMA_WAIT, not_done: 0 };
@@ -256,6 +256,7 @@ impl Ask {
     /// Starts a transfer, or copies it here if it is waited for.
     fn transfer(&self, local: DmaLocal, remote: Handle<Remote>, entries: &[DmaEntry]) -> Outcome<()> {
         QUEUES.with(self.queue, |queue| {
+            REMOTES.with(remote, |remote| check_broadcast(self.flags, remote.is_group()))?;
             let remote = queue.remote(remote)?;
             let transfer = DmaTransfer { local, remote, direction: direction(self.flags), entries };
             let begin = if self.flags & SCI_FLAG_DMA_WAIT != 0 { DmaQueue::begin } else { DmaQueue::start };

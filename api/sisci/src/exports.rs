@@ -85,6 +85,18 @@ exports! {
         error: Error<'_>,
     ) -> u32 = local::wait;
 
+    SCIShareSegment(segment: Handle<Local>, flags: u32, error: Error<'_>) = local::share;
+    SCIAttachLocalSegment(
+        sd: Handle<Descriptor>,
+        segment: Out<'_, Handle<Local>>,
+        id: u32,
+        size: Out<'_, usize>,
+        callback: Option<LocalCallback>,
+        argument: *mut c_void,
+        flags: u32,
+        error: Error<'_>,
+    ) = local::attach;
+
     SCIConnectSegment(
         sd: Handle<Descriptor>,
         segment: Out<'_, Handle<Remote>>,

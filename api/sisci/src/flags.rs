@@ -2,6 +2,7 @@
 
 use beeline_ffi::Outcome;
 
+use crate::constants::SCI_FLAG_BROADCAST;
 use crate::edge::failure;
 use crate::errors;
 
@@ -36,4 +37,16 @@ impl Flags {
         }
         Ok(())
     }
+}
+
+/// Checks that the flag of groups is given for one alone. What is known of the flags is checked elsewhere.
+///
+/// # Errors
+/// It is given for something else.
+pub(crate) fn check_broadcast(flags: u32, is_group: bool) -> Outcome<()> {
+    if flags & SCI_FLAG_BROADCAST == 0 || is_group {
+        return Ok(());
+    }
+    let why = format!("flags = {flags:#x}; SCI_FLAG_BROADCAST is for segments of groups");
+    Err(failure(errors::ILLEGAL_OPERATION, why))
 }

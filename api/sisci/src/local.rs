@@ -16,7 +16,7 @@ use crate::constants::{
 };
 use crate::edge::{Error, edge, edge_without_code, failure, refused, unexpected};
 use crate::errors;
-use crate::flags::Flags;
+use crate::flags::{Flags, check_broadcast};
 use crate::handles::{Object, Table};
 use crate::lifecycle::{DESCRIPTORS, Descriptor};
 use crate::node::timeout_nanos;
@@ -31,6 +31,8 @@ pub(crate) struct Local {
     id: SegmentId,
     /// Of an empty segment, what it is made for at most; 0 if that is not said.
     bytes: AtomicUsize,
+    /// Processes of all nodes hold it together.
+    pub(crate) is_group: bool,
     pub(crate) is_private: bool,
     pub(crate) is_source_only: bool,
     /// Why others cannot be given its memory, which is the program's.
@@ -96,10 +98,14 @@ const CREATE: Flags = Flags {
         | SCI_FLAG_EMPTY
         | SCI_FLAG_PRIVATE
         | SCI_FLAG_AUTO_ID
-        | SCI_FLAG_DMA_SOURCE_ONLY,
-    not_done: SCI_FLAG_BROADCAST | SCI_FLAG_ALLOW_UNICAST | SCI_FLAG_SHARE_EXTERNAL,
+        | SCI_FLAG_DMA_SOURCE_ONLY
+        | SCI_FLAG_BROADCAST,
+    not_done: SCI_FLAG_ALLOW_UNICAST | SCI_FLAG_SHARE_EXTERNAL,
 };
-const PREPARE: Flags = Flags { done: SCI_FLAG_DMA_SOURCE_ONLY, not_done: SCI_FLAG_BROADCAST };
+const PREPARE: Flags = Flags { done: SCI_FLAG_DMA_SOURCE_ONLY | SCI_FLAG_BROADCAST, not_done: 0 };
+const ATTACH: Flags = Flags { done: SCI_FLAG_USE_CALLBACK, not_done: 0 };
+/// A segment of a group has the number of its group, and memory that all have.
+const OF_NO_GROUP: u32 = SCI_FLAG_PRIVATE | SCI_FLAG_AUTO_ID | SCI_FLAG_EMPTY;
 const UNAVAILABLE: Flags = Flags { done: SCI_FLAG_FORCE_DISCONNECT, not_done: SCI_FLAG_NOTIFY };
 const REMOVE: Flags = Flags { done: SCI_FLAG_FORCE_REMOVE, not_done: 0 };
 
@@ -121,44 +127,119 @@ pub(crate) fn create(
             check_callback(flags, callback.is_some())?;
             Ok((descriptor.session().clone(), descriptor.uses.begin()?))
         })?;
-        let created = session.call(Call::CreateSegment {
-            id: SegmentId(id),
-            is_auto: flags & SCI_FLAG_AUTO_ID != 0,
-            bytes: bytes as u64,
-            is_private: flags & SCI_FLAG_PRIVATE != 0,
-            is_empty: flags & SCI_FLAG_EMPTY != 0,
-            has_callback: false,
-        })?;
-        let Value::Local(local, id) = created else { return Err(unexpected()) };
-        let has_callback = flags & SCI_FLAG_USE_CALLBACK != 0;
-        let adapter = Arc::new(AtomicU32::new(0));
-        let make = |belongs| Local {
-            belongs,
-            _of_descriptor: of_descriptor,
-            segment: local,
-            id,
-            bytes: AtomicUsize::new(bytes),
-            is_private: flags & SCI_FLAG_PRIVATE != 0,
-            is_source_only: flags & SCI_FLAG_DMA_SOURCE_ONLY != 0,
-            not_shared: OnceLock::new(),
-            adapter: Arc::clone(&adapter),
-            caller: has_callback.then(Caller::default),
-        };
-        match LOCALS.make(&session, make, |local| remove(local, true)) {
-            Ok(handle) => {
-                segment.put(handle, "segment")?;
-                match callback.filter(|_| has_callback) {
-                    Some(callback) => begin_calls(handle, local, adapter, (callback, argument)),
-                    None => Ok(()),
-                }
+        let is_group = flags & SCI_FLAG_BROADCAST != 0;
+        let (local, id) = if is_group {
+            if flags & OF_NO_GROUP != 0 {
+                let why = format!(
+                    "flags = {flags:#x}; a segment of a group has the number and the memory of the group"
+                );
+                return Err(failure(errors::ILLEGAL_FLAG, why));
             }
-            Err(failure) => {
-                // There is no handle for it, so nobody else has removed it.
-                let _removed = session.call(Call::RemoveSegment { local, is_forced: true });
-                Err(failure)
+            let held = session.member().join_group(SegmentId(id), bytes as u64).map_err(refused)?;
+            (held.local, SegmentId(id))
+        } else {
+            let created = session.call(Call::CreateSegment {
+                id: SegmentId(id),
+                is_auto: flags & SCI_FLAG_AUTO_ID != 0,
+                bytes: bytes as u64,
+                is_private: flags & SCI_FLAG_PRIVATE != 0,
+                is_empty: flags & SCI_FLAG_EMPTY != 0,
+                has_callback: false,
+            })?;
+            let Value::Local(local, id) = created else { return Err(unexpected()) };
+            (local, id)
+        };
+        make((&session, of_descriptor), segment, What { local, id, bytes, flags }, (callback, argument))
+    });
+}
+
+#[expect(clippy::too_many_arguments, reason = "the signature of SISCI")]
+pub(crate) fn attach(
+    descriptor: Handle<Descriptor>,
+    segment: Out<'_, Handle<Local>>,
+    id: u32,
+    size: Out<'_, usize>,
+    callback: Option<LocalCallback>,
+    argument: *mut c_void,
+    flags: u32,
+    error: Error<'_>,
+) {
+    edge("SCIAttachLocalSegment", error, (), || {
+        segment.put(Handle::NULL, "segment")?;
+        size.check("size")?;
+        let (session, of_descriptor) = DESCRIPTORS.with(descriptor, |descriptor| {
+            ATTACH.check(flags)?;
+            check_callback(flags, callback.is_some())?;
+            Ok((descriptor.session().clone(), descriptor.uses.begin()?))
+        })?;
+        let held = session.member().attach(SegmentId(id)).map_err(|refusal| match refusal {
+            Refusal::NoSuchSegment | Refusal::ConnectionRefused => {
+                let why = format!("segmentId = {id}; nobody of this node has shared such a segment");
+                failure(errors::ACCESS, why)
+            }
+            refusal => refused(refusal),
+        })?;
+        let bytes = held.bytes as usize;
+        let what = What { local: held.local, id: SegmentId(id), bytes, flags };
+        make((&session, of_descriptor), segment, what, (callback, argument))?;
+        size.put(bytes, "size")
+    });
+}
+
+pub(crate) fn share(segment: Handle<Local>, flags: u32, error: Error<'_>) {
+    edge("SCIShareSegment", error, (), || {
+        LOCALS.with(segment, |local| {
+            Flags::NONE.check(flags)?;
+            local.session().member().share(local.segment).map_err(refused)
+        })
+    });
+}
+
+/// A segment that has no handle yet.
+struct What {
+    local: LocalSegment,
+    id: SegmentId,
+    bytes: usize,
+    flags: u32,
+}
+
+/// Makes the handle of a segment, which is removed if that cannot be.
+fn make(
+    (session, of_descriptor): (&Arc<Session>, Use),
+    segment: Out<'_, Handle<Local>>,
+    what: What,
+    (callback, argument): (Option<LocalCallback>, *mut c_void),
+) -> Outcome<()> {
+    let What { local, id, bytes, flags } = what;
+    let has_callback = flags & SCI_FLAG_USE_CALLBACK != 0;
+    let adapter = Arc::new(AtomicU32::new(0));
+    let make = |belongs| Local {
+        belongs,
+        _of_descriptor: of_descriptor,
+        segment: local,
+        id,
+        bytes: AtomicUsize::new(bytes),
+        is_group: flags & SCI_FLAG_BROADCAST != 0,
+        is_private: flags & SCI_FLAG_PRIVATE != 0,
+        is_source_only: flags & SCI_FLAG_DMA_SOURCE_ONLY != 0,
+        not_shared: OnceLock::new(),
+        adapter: Arc::clone(&adapter),
+        caller: has_callback.then(Caller::default),
+    };
+    match LOCALS.make(session, make, |local| remove(local, true)) {
+        Ok(handle) => {
+            segment.put(handle, "segment")?;
+            match callback.filter(|_| has_callback) {
+                Some(callback) => begin_calls(handle, local, adapter, (callback, argument)),
+                None => Ok(()),
             }
         }
-    });
+        Err(failure) => {
+            // There is no handle for it, so nobody else has removed it.
+            let _removed = session.call(Call::RemoveSegment { local, is_forced: true });
+            Err(failure)
+        }
+    }
 }
 
 /// Begins to tell the callback of a segment what happens to it; the segment is removed if that cannot be.
@@ -224,7 +305,10 @@ fn on_adapter(
 }
 
 pub(crate) fn prepare(segment: Handle<Local>, adapter: u32, flags: u32, error: Error<'_>) {
-    edge("SCIPrepareSegment", error, (), || on_adapter(segment, adapter, (&PREPARE, flags), Call::Prepare));
+    edge("SCIPrepareSegment", error, (), || {
+        LOCALS.with(segment, |local| check_broadcast(flags, local.is_group))?;
+        on_adapter(segment, adapter, (&PREPARE, flags), Call::Prepare)
+    });
 }
 
 pub(crate) fn set_available(segment: Handle<Local>, adapter: u32, flags: u32, error: Error<'_>) {

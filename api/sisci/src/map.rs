@@ -17,7 +17,7 @@ use crate::constants::{
 };
 use crate::edge::{Error, edge, edge_without_code, failure, refused};
 use crate::errors;
-use crate::flags::Flags;
+use crate::flags::{Flags, check_broadcast};
 use crate::handles::{Object, Table};
 use crate::local::{LOCALS, Local};
 use crate::remote::{REMOTES, Remote};
@@ -55,14 +55,16 @@ type Addresses = BTreeMap<(usize, u64), Handle<Map>>;
 /// Memory that processes of one host share is cached, and nothing else can be had of it. Maps of segments of this process take the same
 /// flags.
 const MAP: Flags = Flags {
-    done: SCI_FLAG_FIXED_MAP_ADDR | SCI_FLAG_READONLY_MAP | SCI_FLAG_WRITE_BACK_CACHE_MAP,
+    done: SCI_FLAG_FIXED_MAP_ADDR
+        | SCI_FLAG_READONLY_MAP
+        | SCI_FLAG_WRITE_BACK_CACHE_MAP
+        | SCI_FLAG_BROADCAST,
     not_done: SCI_FLAG_LOCK_OPERATION
         | SCI_FLAG_CONDITIONAL_INTERRUPT_MAP
         | SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP
         | SCI_FLAG_IO_MAP_IOSPACE
         | SCI_FLAG_NO_MEMORY_LOOPBACK
         | SCI_FLAG_SHARED_MAP
-        | SCI_FLAG_BROADCAST
         | SCI_FLAG_DMOVE_MAP
         | SCI_FLAG_READ_PREFETCH_AGGR_HOLD_MAP
         | SCI_FLAG_READ_PREFETCH_NO_HOLD_MAP,
@@ -193,7 +195,12 @@ pub(crate) fn map_local(
     edge("SCIMapLocalSegment", error, core::ptr::null_mut(), || {
         map.put(Handle::NULL, "map")?;
         let (session, mapped) = LOCALS.with(segment, |local| {
-            let (part, options) = asked(flags, (offset, bytes, address))?;
+            let (part, mut options) = asked(flags, (offset, bytes, address))?;
+            check_broadcast(flags, local.is_group)?;
+            if local.is_group && flags & SCI_FLAG_BROADCAST == 0 {
+                // What is stored here is stored for all. Where each has a copy of its own a program would not know.
+                options.access = Access::ReadOnly;
+            }
             let session = local.session();
             Ok((session.clone(), session.member().map_local_with(local.segment, part, options)))
         })?;
@@ -214,6 +221,7 @@ pub(crate) fn map_remote(
         map.put(Handle::NULL, "map")?;
         let (session, mapped, watch) = REMOTES.with(segment, |remote| {
             let (part, options) = asked(flags, (offset, bytes, address))?;
+            check_broadcast(flags, remote.is_group())?;
             let session = remote.session();
             let mapped = session.member().map_remote_with(remote.segment, part, options);
             let watch = session.member().sequence(remote.segment);

@@ -31,6 +31,17 @@ pub(crate) fn timeout_nanos(milliseconds: u32) -> Option<u64> {
 /// # Errors
 /// No node has the number.
 pub(crate) fn node_id(number: u32) -> Outcome<NodeId> {
+    match node_or_groups(number)? {
+        NodeId::GROUPS => Err(failure(
+            errors::NO_SUCH_NODEID,
+            format!("nodeId = {number}; groups have this number, and no node"),
+        )),
+        node => Ok(node),
+    }
+}
+
+/// As [`node_id`], where the number of groups is one, too.
+pub(crate) fn node_or_groups(number: u32) -> Outcome<NodeId> {
     let node = u16::try_from(number).ok().filter(|number| *number != 0).map(NodeId);
     node.ok_or_else(|| failure(errors::ILLEGAL_NODEID, format!("nodeId = {number}; no node has this number")))
 }

@@ -12,12 +12,12 @@ use crate::constants::{
     SCI_CB_CONNECT, SCI_CB_LOST, SCI_CB_NOT_OPERATIONAL, SCI_CB_OPERATIONAL, SCI_FLAG_ASYNCHRONOUS_CONNECT,
     SCI_FLAG_BROADCAST, SCI_FLAG_USE_CALLBACK,
 };
-use crate::edge::{Error, edge, edge_without_code, refused, unexpected};
+use crate::edge::{Error, edge, edge_without_code, failure, refused, unexpected};
 use crate::errors;
-use crate::flags::Flags;
+use crate::flags::{Flags, check_broadcast};
 use crate::handles::{Object, Table};
 use crate::lifecycle::{DESCRIPTORS, Descriptor};
-use crate::node::{node_id, timeout_nanos};
+use crate::node::{node_or_groups, timeout_nanos};
 use crate::session::{Belongs, Session};
 use crate::uses::Use;
 
@@ -52,7 +52,7 @@ pub(crate) static REMOTES: Table<Remote> = Table::new();
 pub(crate) type RemoteCallback = extern "C" fn(*mut c_void, Handle<Remote>, u32, u32) -> u32;
 
 const CONNECT: Flags =
-    Flags { done: SCI_FLAG_USE_CALLBACK | SCI_FLAG_ASYNCHRONOUS_CONNECT, not_done: SCI_FLAG_BROADCAST };
+    Flags { done: SCI_FLAG_USE_CALLBACK | SCI_FLAG_ASYNCHRONOUS_CONNECT | SCI_FLAG_BROADCAST, not_done: 0 };
 
 #[expect(clippy::too_many_arguments, reason = "the signature of SISCI")]
 pub(crate) fn connect(
@@ -75,7 +75,8 @@ pub(crate) fn connect(
             check_callback(flags, callback.is_some())?;
             Ok((descriptor.session().clone(), descriptor.uses.begin()?))
         })?;
-        let (node, id) = (node_id(node)?, SegmentId(id));
+        let (node, id) = (node_or_groups(node)?, SegmentId(id));
+        check_group(node, flags)?;
         let adapter = AdapterNumber::new(adapter).map_err(refused)?;
         let connected = session.call(Call::Connect {
             node,
@@ -113,6 +114,23 @@ pub(crate) fn connect(
             }
         }
     });
+}
+
+/// Groups are found under a number that no node has, and asked for by a flag.
+fn check_group(node: NodeId, flags: u32) -> Outcome<()> {
+    let is_group = node == NodeId::GROUPS;
+    check_broadcast(flags, is_group)?;
+    if is_group && flags & SCI_FLAG_BROADCAST == 0 {
+        let why = format!("nodeId = {}; groups are connected to with SCI_FLAG_BROADCAST", node.0);
+        return Err(failure(errors::NO_SUCH_NODEID, why));
+    }
+    Ok(())
+}
+
+impl Remote {
+    pub(crate) fn is_group(&self) -> bool {
+        self.node == NodeId::GROUPS
+    }
 }
 
 pub(crate) fn disconnect(segment: Handle<Remote>, flags: u32, error: Error<'_>) {

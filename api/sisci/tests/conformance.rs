@@ -45,6 +45,11 @@ fn remote_segments_answer_as_documented() {
 }
 
 #[test]
+fn segments_of_several_processes_answer_as_documented() {
+    run("group");
+}
+
+#[test]
 fn sequences_and_copies_answer_as_documented() {
     run("transfer");
 }

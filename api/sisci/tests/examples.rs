@@ -255,3 +255,28 @@ fn killed_producers_repeat_no_item_that_was_consumed() {
     assert_eq!(last.finish(), "produced 20000\n");
     assert_eq!(consumer.behind("consumed"), 20000);
 }
+
+#[test]
+fn receivers_of_a_group_have_what_is_written_whoever_is_slow_or_killed() {
+    let place = tempfile::tempdir().unwrap();
+    let items = "-items 20000";
+    let mut fast = start(place.path(), "4", "broadcast", &format!("-receiver {items}"));
+    assert_eq!(fast.behind("joined at"), 0);
+    let mut slow = start(place.path(), "8", "broadcast", &format!("-receiver {items} -slow"));
+    let mut killed = start(place.path(), "4", "broadcast", &format!("-receiver {items}"));
+    assert_eq!((slow.behind("joined at"), killed.behind("joined at")), (0, 0));
+    let mut writer = start(place.path(), "12", "broadcast", &format!("-writer {items}"));
+    assert_eq!(writer.behind("connected, from"), 0);
+    killed.behind("have");
+    killed.kill();
+    // Whoever comes now begins with what is there.
+    let mut late = start(place.path(), "8", "broadcast", &format!("-receiver {items}"));
+    assert!(late.behind("joined at") >= 5000);
+    let seen = [&mut fast, &mut slow].map(|receiver| receiver.behind("states seen"));
+    assert!(seen.iter().all(|seen| (1..=20000).contains(seen)), "{seen:?}");
+    for receiver in [fast, slow, late] {
+        let said = receiver.finish();
+        assert!(said.ends_with("received 20000\n"), "{said}");
+    }
+    assert_eq!(writer.finish(), "written 20000\n");
+}

@@ -58,8 +58,9 @@ void SCIRemoveDMAQueue(sci_dma_queue_t dq, unsigned int flags, sci_error_t *erro
  * @param callback     is called with SCI_FLAG_USE_CALLBACK when the transfer has ended
  *
  * Flags: SCI_FLAG_DMA_READ: the other direction. SCI_FLAG_DMA_WAIT: returns when the transfer has ended. SCI_FLAG_USE_CALLBACK (not
- * with SCI_FLAG_DMA_WAIT). SCI_FLAG_DMA_GLOBAL, SCI_FLAG_DMA_SYSDMA, SCI_FLAG_DMA_ADAPTER. SCI_FLAG_BROADCAST and
- * SCI_FLAG_DMA_USER_MEM (SCIStartDmaTransferMem() takes it) are SCI_ERR_FLAG_NOT_IMPLEMENTED.
+ * with SCI_FLAG_DMA_WAIT). SCI_FLAG_DMA_GLOBAL, SCI_FLAG_DMA_SYSDMA, SCI_FLAG_DMA_ADAPTER. SCI_FLAG_BROADCAST: the remote segment is a
+ * group's, and anything else is SCI_ERR_ILLEGAL_OPERATION. SCI_FLAG_DMA_USER_MEM (SCIStartDmaTransferMem() takes it) is
+ * SCI_ERR_FLAG_NOT_IMPLEMENTED.
  * Errors: SCI_ERR_OUT_OF_RANGE (nothing is started); SCI_ERR_BUSY (POSTED); SCI_ERR_ILLEGAL_OPERATION (GATHER, or a segment of
  * another adapter); SCI_ERR_SEGMENT_NOT_CONNECTED; SCI_ERR_NOT_CONNECTED; SCI_ERR_TRANSFER_FAILED (with SCI_FLAG_DMA_WAIT).
  * Ordering: all bytes are visible to the other side once the state is DONE; until then each byte of the destination may be old or

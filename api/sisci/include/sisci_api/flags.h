@@ -26,7 +26,7 @@
 #define SCI_FLAG_LOCK_USER_MEM 0x400u
 /** The library picks the number: the first free one from the given number upward. */
 #define SCI_FLAG_AUTO_ID 0x20000000u
-/** The segment, connection or interrupt is that of a group: what one writes, all that have joined have. Not implemented. */
+/** The segment or connection is that of a group: what one writes, all that have joined have. Of interrupts: Not implemented. */
 #define SCI_FLAG_BROADCAST 0x40000u
 /** The segment is removed although others are connected: their connections are lost. */
 #define SCI_FLAG_FORCE_REMOVE 0x20u

@@ -37,10 +37,12 @@ extern "C" {
  * @param timeout        milliseconds: how long to wait until the segment is there. 0: the reason why it is not is given at once
  *
  * Flags: SCI_FLAG_USE_CALLBACK; SCI_FLAG_ASYNCHRONOUS_CONNECT (returns at once in CONNECTING; SCI_CB_CONNECT or SCI_CB_LOST
- * follows); SCI_FLAG_BROADCAST is SCI_ERR_FLAG_NOT_IMPLEMENTED.
+ * follows). SCI_FLAG_BROADCAST goes with node DIS_BROADCAST_NODEID_GROUP_ALL: the segment is that of a group (SCICreateSegment()), which
+ * goes on as long as one process is there that has joined and made its segment available; the links of those do not count.
  * Errors: SCI_ERR_NO_SUCH_SEGMENT; SCI_ERR_CONNECTION_REFUSED (not available through this adapter); SCI_ERR_ACCESS;
  * SCI_ERR_NO_LINK_ACCESS; SCI_ERR_NO_REMOTE_LINK_ACCESS; SCI_ERR_NO_SUCH_NODEID; SCI_ERR_ILLEGAL_NODEID; SCI_ERR_NODE_NOT_RESPONDING;
- * SCI_ERR_TIMEOUT (the time is over); SCI_ERR_MAX_ENTRIES.
+ * SCI_ERR_TIMEOUT (the time is over); SCI_ERR_MAX_ENTRIES; SCI_ERR_ILLEGAL_OPERATION (SCI_FLAG_BROADCAST with another
+ * node).
  * States: gives OPERATIONAL, or CONNECTING.
  */
 void SCIConnectSegment(sci_desc_t sd, sci_remote_segment_t *segment, unsigned int nodeId, unsigned int segmentId,
@@ -66,12 +68,12 @@ void SCIDisconnectSegment(sci_remote_segment_t segment, unsigned int flags, sci_
  * The map stays good for loads and stores while a link is down, and after the connection is lost: what is stored then is seen by
  * nobody, or by those who still have the memory mapped, and SCICheckSequence() says so.
  *
- * Flags: SCI_FLAG_FIXED_MAP_ADDR, SCI_FLAG_READONLY_MAP, SCI_FLAG_WRITE_BACK_CACHE_MAP. These are SCI_ERR_FLAG_NOT_IMPLEMENTED:
- * SCI_FLAG_BROADCAST, SCI_FLAG_SHARED_MAP, SCI_FLAG_IO_MAP_IOSPACE, SCI_FLAG_NO_MEMORY_LOOPBACK, SCI_FLAG_LOCK_OPERATION,
+ * Flags: SCI_FLAG_FIXED_MAP_ADDR, SCI_FLAG_READONLY_MAP, SCI_FLAG_WRITE_BACK_CACHE_MAP; SCI_FLAG_BROADCAST, of a group, changes
+ * nothing. These are SCI_ERR_FLAG_NOT_IMPLEMENTED: SCI_FLAG_SHARED_MAP, SCI_FLAG_IO_MAP_IOSPACE, SCI_FLAG_NO_MEMORY_LOOPBACK, SCI_FLAG_LOCK_OPERATION,
  * SCI_FLAG_CONDITIONAL_INTERRUPT_MAP, SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP, SCI_FLAG_DMOVE_MAP,
  * SCI_FLAG_READ_PREFETCH_AGGR_HOLD_MAP, SCI_FLAG_READ_PREFETCH_NO_HOLD_MAP.
  * Errors: SCI_ERR_SEGMENT_NOT_CONNECTED (CONNECTING); SCI_ERR_NOT_CONNECTED (LOST); SCI_ERR_OUT_OF_RANGE; SCI_ERR_SIZE_ALIGNMENT
- * (0 bytes); SCI_ERR_ACCESS (for writing, of memory that is given for reading); SCI_ERR_ILLEGAL_ADDRESS; SCI_ERR_NOSPC.
+ * (0 bytes); SCI_ERR_ILLEGAL_OPERATION (SCI_FLAG_BROADCAST of no group); SCI_ERR_ACCESS (for writing, of memory that is given for reading); SCI_ERR_ILLEGAL_ADDRESS; SCI_ERR_NOSPC.
  * States: OPERATIONAL and NOT OPERATIONAL.
  */
 volatile void *SCIMapRemoteSegment(sci_remote_segment_t segment, sci_map_t *map, size_t offset, size_t size, void *addr,

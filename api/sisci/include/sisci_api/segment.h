@@ -39,9 +39,21 @@ extern "C" {
  * @param arg       what the callback is given
  *
  * Flags: SCI_FLAG_USE_CALLBACK, SCI_FLAG_EMPTY, SCI_FLAG_PRIVATE, SCI_FLAG_DMA_SOURCE_ONLY, SCI_FLAG_AUTO_ID, SCI_FLAG_BROADCAST,
- * SCI_FLAG_SHARE_EXTERNAL, SCI_FLAG_ALLOW_UNICAST; SCI_FLAG_BROADCAST and the last two are SCI_ERR_FLAG_NOT_IMPLEMENTED.
+ * SCI_FLAG_SHARE_EXTERNAL, SCI_FLAG_ALLOW_UNICAST; the last two are SCI_ERR_FLAG_NOT_IMPLEMENTED.
+ *
+ * GROUPS. With SCI_FLAG_BROADCAST the process joins the group of this number: all that have joined, on whatever node, have one memory.
+ * Whoever connects to node DIS_BROADCAST_NODEID_GROUP_ALL stores into it for all of them at the cost of one store. The number has nothing to
+ * do with the numbers of a node's segments. The bytes are zero if nobody was there; who joins later has what was stored before. The
+ * memory lasts as long as one of them has its segment, or a map or connection. Its events (SCI_CB_CONNECT) are those of this
+ * process's own segment: whoever is connected to the group is connected to each of its segments that are available; one that
+ * becomes available later hears of it when that process waits for an event or is called back, a second later at best. Where nodes have
+ * copies of their own in hardware, what a process stores into its own copy is seen by nobody else; here it would be seen by all, so
+ * SCIMapLocalSegment() maps for reading unless it is given SCI_FLAG_BROADCAST.
+ *
  * Errors: SCI_ERR_SEGMENTID_USED; SCI_ERR_SIZE_ALIGNMENT (0 bytes, not EMPTY); SCI_ERR_NOSPC (no memory, no free number);
- * SCI_ERR_MAX_ENTRIES; SCI_ERR_ILLEGAL_FLAG (SCI_FLAG_AUTO_ID with SCI_FLAG_PRIVATE: a private segment has no number that others see);
+ * SCI_ERR_MAX_ENTRIES; SCI_ERR_ILLEGAL_FLAG (SCI_FLAG_AUTO_ID with SCI_FLAG_PRIVATE: a private segment has no number that others see;
+ * either, or SCI_FLAG_EMPTY, with SCI_FLAG_BROADCAST); of groups SCI_ERR_SEGMENTID_USED (it has another size) and
+ * SCI_ERR_NODE_NOT_RESPONDING (nobody who has the memory has passed it in ten seconds);
  * SCI_ERR_ILLEGAL_PARAMETER (SCI_FLAG_USE_CALLBACK without a callback).
  * States: gives NOT PREPARED, or EMPTY with SCI_FLAG_EMPTY.
  */
@@ -51,8 +63,8 @@ void SCICreateSegment(sci_desc_t sd, sci_local_segment_t *segment, unsigned int 
 /**
  * Prepares a segment for an adapter.
  *
- * Flags: SCI_FLAG_DMA_SOURCE_ONLY; SCI_FLAG_BROADCAST is SCI_ERR_FLAG_NOT_IMPLEMENTED.
- * Errors: SCI_ERR_ILLEGAL_OPERATION (EMPTY).
+ * Flags: SCI_FLAG_DMA_SOURCE_ONLY; SCI_FLAG_BROADCAST, of a segment of a group.
+ * Errors: SCI_ERR_ILLEGAL_OPERATION (EMPTY, or SCI_FLAG_BROADCAST of another one).
  * States: NOT PREPARED becomes PREPARED; PREPARED and AVAILABLE stay, with one adapter more.
  */
 void SCIPrepareSegment(sci_local_segment_t segment, unsigned int localAdapterNo, unsigned int flags, sci_error_t *error);
@@ -82,6 +94,8 @@ void SCISetSegmentUnavailable(sci_local_segment_t segment, unsigned int localAda
  *
  * Waits for a callback of the segment that is running, unless it is called in a callback.
  *
+ * Of a group, or of a segment that others have attached, this process's part is removed: whoever is connected stays connected to the rest.
+ *
  * Flags: SCI_FLAG_FORCE_REMOVE: connections of others are lost.
  * Errors: SCI_ERR_BUSY while it is mapped here, a transfer uses it, or (without the flag) somebody is connected. Try again then.
  */
@@ -96,12 +110,14 @@ void SCIRemoveSegment(sci_local_segment_t segment, unsigned int flags, sci_error
  * @param addr   where it is wanted, with SCI_FLAG_FIXED_MAP_ADDR; else it is not looked at
  * @return the address of its first byte, or NULL
  *
- * Flags: SCI_FLAG_FIXED_MAP_ADDR, SCI_FLAG_READONLY_MAP, SCI_FLAG_WRITE_BACK_CACHE_MAP. These are SCI_ERR_FLAG_NOT_IMPLEMENTED:
- * SCI_FLAG_BROADCAST, SCI_FLAG_SHARED_MAP, SCI_FLAG_LOCK_OPERATION, SCI_FLAG_CONDITIONAL_INTERRUPT_MAP,
+ * Flags: SCI_FLAG_FIXED_MAP_ADDR, SCI_FLAG_READONLY_MAP, SCI_FLAG_WRITE_BACK_CACHE_MAP. SCI_FLAG_BROADCAST: a segment of a group is mapped
+ * for stores too, which all that have joined see; without the flag it is mapped for reading. These are SCI_ERR_FLAG_NOT_IMPLEMENTED:
+ * SCI_FLAG_SHARED_MAP, SCI_FLAG_LOCK_OPERATION, SCI_FLAG_CONDITIONAL_INTERRUPT_MAP,
  * SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP, SCI_FLAG_IO_MAP_IOSPACE, SCI_FLAG_NO_MEMORY_LOOPBACK, SCI_FLAG_DMOVE_MAP,
  * SCI_FLAG_READ_PREFETCH_AGGR_HOLD_MAP, SCI_FLAG_READ_PREFETCH_NO_HOLD_MAP.
  * Errors: SCI_ERR_OUT_OF_RANGE; SCI_ERR_SIZE_ALIGNMENT (0 bytes); SCI_ERR_ILLEGAL_ADDRESS (taken, or no multiple of a page from the
- * part's page); SCI_ERR_NOSPC; SCI_ERR_ILLEGAL_OPERATION (EMPTY, or a map for stores into registered memory that is a source only).
+ * part's page); SCI_ERR_NOSPC; SCI_ERR_ILLEGAL_OPERATION (EMPTY, a map for stores into registered memory that is a source
+ * only, or SCI_FLAG_BROADCAST of a segment of no group).
  * States: every one but EMPTY.
  */
 void *SCIMapLocalSegment(sci_local_segment_t segment, sci_map_t *map, size_t offset, size_t size, void *addr,
@@ -128,15 +144,17 @@ size_t SCIGetLocalSegmentSize(sci_local_segment_t segment);
 unsigned int SCIGetLocalSegmentId(sci_local_segment_t segment);
 
 /**
- * Lets other processes of the node attach a segment (SCIAttachLocalSegment()). The segment and its content then live as long as
- * one of them has it, though connections to it do not outlive the process that made it.
+ * Lets other processes of the node attach a segment (SCIAttachLocalSegment()). The segment, its content and connections to it then
+ * live as long as one of them has it, whichever made it. Once more does nothing.
  *
- * Errors: SCI_ERR_NOT_IMPLEMENTED, always. SCI_ERR_ILLEGAL_OPERATION (EMPTY, or private) is for what does it.
+ * Errors: SCI_ERR_ILLEGAL_OPERATION (EMPTY, private, or memory that cannot be shared with others).
  */
 void SCIShareSegment(sci_local_segment_t segment, unsigned int flags, sci_error_t *error);
 
 /**
- * Attaches a segment that another process of the node has made and shared.
+ * Attaches a segment that another process of the node has made and shared. What is attached is a segment as its maker has it: it can be
+ * mapped, prepared, made available, and hears of connections; and it is removed with SCIRemoveSegment(). Whoever connects to the
+ * segment is connected to each part that is available.
  *
  * @param segment   where the segment is put
  * @param segmentId the number that it was made with
@@ -144,7 +162,9 @@ void SCIShareSegment(sci_local_segment_t segment, unsigned int flags, sci_error_
  * @param callback  as for SCICreateSegment()
  *
  * Flags: SCI_FLAG_USE_CALLBACK.
- * Errors: SCI_ERR_NOT_IMPLEMENTED, always. For what does it: SCI_ERR_ACCESS (no segment of this number, another node's, or not shared).
+ * Errors: SCI_ERR_ACCESS (no segment of this number, another node's, or not shared); SCI_ERR_NODE_NOT_RESPONDING (nobody who has it
+ * answers).
+ * States: gives NOT PREPARED, whatever the state is elsewhere.
  */
 void SCIAttachLocalSegment(sci_desc_t sd, sci_local_segment_t *segment, unsigned int segmentId, size_t *size,
                            sci_cb_local_segment_t callback, void *arg, unsigned int flags, sci_error_t *error);

@@ -15,7 +15,7 @@ pub fn make(names: &Names, words: &[&str]) -> String {
     match words[0] {
         "store" | "store_at" | "load" => access(names, words),
         "pointer" => sci::SCIGetMapPointer(at(1)).addr().to_string(),
-        "absent" => code(sci::SCIShareSegment(core::ptr::null_mut(), flags(&words[1..])).1),
+        "absent" => code(sci::SCISetLocalCSR(core::ptr::null_mut(), 0, 0, 0, flags(&words[1..])).1),
         "start" => of_sequence(sci::SCIStartSequence(at(1), flags(&words[2..]))),
         "check" => of_sequence(sci::SCICheckSequence(at(1), flags(&words[2..]))),
         "barrier" => {

@@ -51,7 +51,7 @@ functions! {
     SCIMemWrite(memory: Pointer, address: Pointer, bytes: usize, flags: u32);
     SCIMemCopy(memory: Pointer, map: Pointer, offset: u32, bytes: u32, flags: u32);
     SCITransferBlock(source: Pointer, source_offset: u32, map: Pointer, offset: u32, bytes: u32, flags: u32);
-    SCIShareSegment(segment: Pointer, flags: u32);
+    SCISetLocalCSR(sd: Pointer, adapter: u32, offset: u32, value: u32, flags: u32);
     SCICreateDMAQueue(sd: Pointer, queue: *mut Pointer, adapter: u32, entries: u32, flags: u32);
     SCIRemoveDMAQueue(queue: Pointer, flags: u32);
     SCIStartDmaTransfer(queue: Pointer, local: Pointer, remote: Pointer, local_offset: usize, bytes: usize, remote_offset: usize, callback: Pointer, argument: Pointer, flags: u32);

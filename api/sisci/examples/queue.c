@@ -48,13 +48,17 @@ static sci_msq_queue_t open_queue(int is_client, unsigned int adapter, unsigned 
   return queue;
 }
 
-static void send_all(sci_msq_queue_t queue, void *bytes, unsigned int size)
+/* Whether the bytes are sent; the other end is gone if not. */
+static int send_all(sci_msq_queue_t queue, void *bytes, unsigned int size)
 {
   sci_error_t error;
 
   while ((error = SCILSendMsg(queue, bytes, size, NULL, NO_FLAGS)) == SCI_ERR_EWOULD_BLOCK)
     sched_yield();
+  if (error == SCI_ERR_NOT_CONNECTED)
+    return 0;
   check("SCILSendMsg", error);
+  return 1;
 }
 
 /* Whether the bytes have come; the other end is gone if not. */
@@ -78,7 +82,8 @@ static void serve(sci_msq_queue_t queue)
   while (receive_all(queue, &length, sizeof(length)) && length <= sizeof(line) && receive_all(queue, line, length)) {
     printf("%.*s\n", (int)length, line);
     fflush(stdout);
-    send_all(queue, &length, sizeof(length));
+    if (!send_all(queue, &length, sizeof(length)))
+      return;
   }
 }
 
@@ -90,9 +95,12 @@ static void ask(sci_msq_queue_t queue)
 
   while (fgets(line, sizeof(line), stdin)) {
     length = (uint32_t)strcspn(line, "\n");
-    send_all(queue, &length, sizeof(length));
-    send_all(queue, line, length);
-    if (!receive_all(queue, &answer, sizeof(answer))) {
+    if (length > LONGEST) {
+      fprintf(stderr, "a line of more than %d bytes\n", LONGEST);
+      exit(1);
+    }
+    if (!send_all(queue, &length, sizeof(length)) || !send_all(queue, line, length) ||
+        !receive_all(queue, &answer, sizeof(answer))) {
       fprintf(stderr, "the server has gone\n");
       exit(1);
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /**
  * @file scilib.h
- * Every function returns its code. The other end of a queue is a process of the node that it names, which calls the same functions.
+ * Every function returns its code. Of SCILib there are the queues, with the signatures of releases that name the number of each end; sends
+ * and receives of vectors, by DMA and with callbacks are not there. The other end of a queue is a process of the node that it names, which calls the same functions.
  */
 #ifndef SCILIB_H
 #define SCILIB_H
@@ -75,10 +76,13 @@ sci_error_t SCILDestroy(unsigned int flags);
  * @param timeout        milliseconds
  *
  * Flags: SCIL_FLAG_SEND_RECEIVE_PAIRS_ONLY.
- * Errors: SCI_ERR_TIMEOUT, SCI_ERR_NO_SUCH_SEGMENT and SCI_ERR_NODE_NOT_RESPONDING (the other end is not there); SCI_ERR_CONNECTION_REFUSED
- * (it has another peer, or its segment is no queue); SCI_ERR_CANCELLED (SCITerminate()). The end stays then. SCI_ERR_SEGMENTID_USED
- * (another end has the number), SCI_ERR_NOSPC (a queue of more than 1 GiB, no memory), SCI_ERR_ILLEGAL_PARAMETER (no messages, messages of no
- * bytes, a number with the bit of MSG_QUEUE_LIB_IDENTIFIER_MASK). No end is made then.
+ * Errors: SCI_ERR_TIMEOUT (the other end is not there); with the time 0 SCI_ERR_NO_SUCH_SEGMENT and SCI_ERR_NODE_NOT_RESPONDING, too;
+ * SCI_ERR_CONNECTION_REFUSED (it has another peer, or its segment is no queue); SCI_ERR_NO_LINK_ACCESS and SCI_ERR_NO_REMOTE_LINK_ACCESS (a
+ * link is down); SCI_ERR_NOT_CONNECTED (the end was open, and the other one has gone: it is removed and made anew). After these the end
+ * stays. After the others there is none: SCI_ERR_SEGMENTID_USED (another end has the number); SCI_ERR_NOSPC (a queue of more than 1 GiB, no
+ * memory); SCI_ERR_ILLEGAL_PARAMETER (no messages, messages of no bytes, a number with the bit of MSG_QUEUE_LIB_IDENTIFIER_MASK);
+ * SCI_ERR_ILLEGAL_NODEID; SCI_ERR_NO_SUCH_NODEID; SCI_ERR_ILLEGAL_ADAPTERNO; SCI_ERR_NO_SUCH_ADAPTERNO; SCI_ERR_MAX_ENTRIES;
+ * SCI_ERR_SYSTEM; SCI_ERR_CANCELLED (another thread has removed the end, or ended the library, while this waited).
  */
 sci_error_t SCILCreateMsgQueue(sci_msq_queue_t *msq, unsigned int localAdapterNo, unsigned int remoteNodeId,
                                unsigned int lmsqId, unsigned int rmsqId, unsigned int maxMsgCount,

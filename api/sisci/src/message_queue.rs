@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use beeline_fabric::{AdapterNumber, Refusal, SegmentId};
 use beeline_fabric_process::{MessageQueue, QueueConfig, Received, Sent};
-use beeline_ffi::{Bytes, Handle, HandleVariable, Kind, Memory, Out, Outcome, edge_or};
+use beeline_ffi::{Bytes, Failure, Handle, HandleVariable, Kind, Memory, Out, Outcome, edge_or};
 
 use crate::constants::{
     MSG_QUEUE_LIB_IDENTIFIER_MASK, SCIL_FLAG_ERROR_CHECK_DATA, SCIL_FLAG_ERROR_CHECK_PROT,
@@ -103,7 +103,8 @@ fn create(
         let made = QUEUES.make(&session, |belongs| Queue { belongs, ends }, remove)?;
         match open(made, timeout) {
             Err(failure) if is_for_good(failure.status.cast_unsigned()) => {
-                remove(made)?;
+                // It is gone already if the library was ended meanwhile.
+                let _gone = remove(made);
                 Err(failure)
             }
             opened => {
@@ -125,6 +126,7 @@ fn is_for_good(code: u32) -> bool {
         errors::MAX_ENTRIES,
         errors::ILLEGAL_PARAMETER,
         errors::NOT_INITIALIZED,
+        errors::CANCELLED,
     ]
     .contains(&code)
 }
@@ -138,22 +140,31 @@ fn segment_id(number: u32) -> Outcome<SegmentId> {
     Ok(SegmentId(number | MSG_QUEUE_LIB_IDENTIFIER_MASK))
 }
 
-/// Opens a queue within a time, and lets go of it in between.
+/// Opens a queue within a time, and lets go of it in between. Without a time it is tried once, and the reason is given.
 fn open(queue: Handle<Queue>, timeout: u32) -> Outcome<()> {
     let end = timeout_nanos(timeout).map(|nanos| Instant::now() + Duration::from_nanos(nanos));
+    let mut reason = None;
     loop {
-        let left = end.map_or(SLICE, |end| end.saturating_duration_since(Instant::now()));
-        let opened = QUEUES.with(queue, |queue| Ok(queue.ends.open(left.min(SLICE))))?;
-        match opened {
-            Err(
-                Refusal::Timeout
-                | Refusal::ConnectionRefused
-                | Refusal::NoSuchSegment
-                | Refusal::NodeNotResponding,
-            ) if !left.is_zero() => {}
+        let left = end.map_or(SLICE, |end| end.saturating_duration_since(Instant::now()).min(SLICE));
+        if let Some(reason) = reason.filter(|_| left.is_zero()) {
+            return Err(refused(reason));
+        }
+        let opened = QUEUES.with(queue, |queue| Ok(queue.ends.open(left))).map_err(|failure| {
+            // It was there before: somebody has removed it, or ended the library.
+            if reason.is_some() { cancelled() } else { failure }
+        });
+        match opened? {
+            Err(refusal @ (Refusal::Timeout | Refusal::ConnectionRefused)) if timeout != 0 => {
+                reason = Some(refusal);
+            }
             opened => return opened.map_err(refused),
         }
     }
+}
+
+#[cold]
+fn cancelled() -> Failure {
+    failure(errors::CANCELLED, "the queue was removed while this waited")
 }
 
 fn send(queue: Handle<Queue>, message: Bytes<'_>, bytes: u32, free: Out<'_, u32>, flags: u32) -> u32 {

@@ -195,6 +195,8 @@ fn questions_are_answered_by_data_interrupts() {
 fn lines_go_through_a_message_queue() {
     let place = tempfile::tempdir().unwrap();
     let server = start(place.path(), "4", "queue", "-server -rn 8");
+    // The server waits for longer than one of its attempts.
+    std::thread::sleep(Duration::from_millis(1200));
     let mut client = start(place.path(), "8", "queue", "-client -rn 4");
     let longest = "x".repeat(1000);
     let mut input = client.child.lock().unwrap().stdin.take().unwrap();

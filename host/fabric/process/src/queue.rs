@@ -12,7 +12,7 @@ mod terms;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use beeline_fabric::Refusal;
+use beeline_fabric::{NodeId, Refusal};
 
 use crate::member::FabricMember;
 use crate::shared::Shared;
@@ -41,8 +41,13 @@ impl FabricMember {
     ///
     /// # Errors
     /// [`Refusal::IllegalParameter`]: no messages, or messages of no bytes. [`Refusal::Nospc`]: the queue would have more than 1 GiB.
+    /// [`Refusal::NoSuchNodeid`]: that of the groups.
     pub fn message_queue(&self, config: QueueConfig) -> Result<MessageQueue, Refusal> {
         self.shared.check_process()?;
+        if config.node == NodeId::GROUPS {
+            // A group has no other end.
+            return Err(Refusal::NoSuchNodeid);
+        }
         Ok(MessageQueue {
             shared: Arc::clone(&self.shared),
             config,
@@ -55,20 +60,23 @@ impl FabricMember {
 
 impl MessageQueue {
     /// Makes this end's segment, and waits until the other end is there and takes this one for its peer. May be called again until it succeeds;
-    /// what was reached so far stays. Once it has, it succeeds at once.
+    /// what was reached so far stays. Once it has, it succeeds at once, as long as the other end is there.
     ///
     /// # Errors
     /// [`Refusal::Timeout`]: the other end did not come in time. [`Refusal::ConnectionRefused`]: it has another peer, or its segment is no queue;
-    /// it may be removed and made again. Others are those of making a segment and connecting to one.
+    /// it may be removed and made again. [`Refusal::NotConnected`]: the queue was open, and the other end has gone; both ends are made anew then.
+    /// Others are those of making a segment and connecting to one.
     pub fn open(&self, timeout: Duration) -> Result<(), Refusal> {
         self.shared.check_process()?;
         let mut opening = self.lock_opening();
         let end = Instant::now() + timeout;
         loop {
-            if self.ends.get().is_some() {
-                return Ok(());
+            if let Some(ends) = self.ends.get() {
+                return if ends.is_there() { Ok(()) } else { Err(Refusal::NotConnected) };
             }
-            let left = end.saturating_duration_since(Instant::now());
+            // With a time an attempt is never one that is made once, which takes as long as the other side does.
+            let least = if timeout.is_zero() { Duration::ZERO } else { Duration::from_nanos(1) };
+            let left = end.saturating_duration_since(Instant::now()).max(least);
             let reason = match opening.step(&self.shared, &self.config, &self.room, left)? {
                 Step::Open(ends) => {
                     let _first = self.ends.set(*ends);

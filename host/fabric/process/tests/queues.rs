@@ -91,6 +91,7 @@ fn opening_waits_for_the_other_end_and_goes_on_where_it_was() {
     assert_eq!(other.hear(), "ok");
     one.expect("queue-open q 0", "ok");
     one.expect("create s 1 64", "SegmentidUsed");
+    one.expect("queue w 252 1 2 8 100", "NoSuchNodeid");
     for wrong in ["queue w 8 1 2 0 100", "queue w 8 1 2 8 0"] {
         one.expect(wrong, "IllegalParameter");
     }

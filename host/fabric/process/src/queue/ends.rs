@@ -77,6 +77,10 @@ impl Ends {
         lock(&self.inbox).receive(into, &self.sequence)
     }
 
+    pub(crate) fn is_there(&self) -> bool {
+        self.sequence.is_there()
+    }
+
     pub(crate) fn free_bytes(&self) -> usize {
         let free_lines = lock(&self.sender).free_lines() as usize;
         (free_lines * 64).saturating_sub(8).min(self.max_message_bytes)

@@ -17,7 +17,9 @@ use crate::wiring::Wiring;
 
 /// Messages that are timed. Without anything random all are alike.
 const ROUNDS: u64 = 8;
-/// A pause before each, so that nothing of the one before is under way.
+/// When all have joined, and polls and rounds begin: what was published before does not shift them.
+const START: Picoseconds = Picoseconds::from_ns(10_000_000);
+/// From one to the next: nothing of the one before is under way then.
 const PAUSE: Picoseconds = Picoseconds::from_ns(20_000);
 /// A line for each flag.
 const FLAG_BYTES: usize = 64;
@@ -103,7 +105,7 @@ fn between_two(platform: &Platform, seed: u64) -> Result<(f64, f64), LabError> {
                 let mut begun = Vec::new();
                 let mut ended = Vec::new();
                 for round in 1..=ROUNDS {
-                    core.sleep_until(core.now() + PAUSE);
+                    core.sleep_until(START + PAUSE * round);
                     begun.push(core.now());
                     side.send(&core, costs, round);
                     side.await_word(&core, round);
@@ -151,6 +153,7 @@ impl Side {
         map.store_word(FLAG_BYTES, 1);
         map.flush();
         member.serve(JOINED_BY, |_| core.load(own.0, own.1 + FLAG_BYTES) == 1);
+        core.sleep_until(START);
         Side { own, map }
     }
 
@@ -212,7 +215,7 @@ fn send_to_group(
     member.serve(JOINED_BY, |_| (0..others).all(|other| answer(other) == READY));
     let mut round_trips = Vec::new();
     for round in 1..=ROUNDS {
-        core.sleep_until(core.now() + PAUSE);
+        core.sleep_until(START + PAUSE * round);
         let begun = core.now();
         core.work(costs.message);
         core.store_word(window, round);
@@ -232,6 +235,7 @@ fn answer_group(core: &Core, wiring: &Wiring, region: Region, costs: Costs, seed
     let map = use_of(&mut member, HostId(0), flag, FLAG_BYTES);
     map.store_word(0, u64::MAX);
     map.flush();
+    core.sleep_until(START);
     let rounds = (1..=ROUNDS).map(|round| {
         core.poll(|| (core.load(region, 0) == round).then_some(()));
         let at = core.now();

@@ -86,7 +86,7 @@ impl FabricMember {
             started: Instant::now(),
             process: ThisProcess::get(),
         });
-        let service = Box::new(Welcoming(Arc::downgrade(&shared)));
+        let service = Box::new(Welcoming::new(&shared));
         let options = OfferOptions { max_connections: MAX_CONSUMERS, ..OfferOptions::default() };
         let offer = domain.offer_with(&offer_name(node, member), service, options)?;
         let engine = Arc::new(Engine::new(&shared));

@@ -1,9 +1,9 @@
 //! How others reach this member: its answer to who wants to use its segments.
 
 use std::os::fd::OwnedFd;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
-use beeline_domain::{Answer, Peer, Refusal, Reply, Service};
+use beeline_domain::{Answer, Disposer, Peer, Refusal, Reply, Service};
 
 use crate::interrupts::inbox::User;
 use crate::packets::{Fetch, Hello, Welcome};
@@ -17,7 +17,10 @@ use crate::yard::Yard;
 ///
 /// The domain's thread does nothing of it: it would wait for whoever has the member's lock. A worker maps the claims and takes the
 /// lock. The answer goes out after that, so whoever has it is a consumer that every removal from then on looks at.
-pub(crate) struct Welcoming(pub(crate) Weak<Shared>);
+pub(crate) struct Welcoming {
+    member: Weak<Shared>,
+    disposer: Disposer,
+}
 
 impl Service for Welcoming {
     fn connected(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
@@ -28,7 +31,7 @@ impl Service for Welcoming {
             Ok(hello) => hello,
             Err(error) => return Ok(Answer::refusal(Refusal::new(error.to_string()), fds)),
         };
-        let (member, peer) = (Weak::clone(&self.0), peer.clone());
+        let (member, peer) = (Weak::clone(&self.member), peer.clone());
         Ok(Answer::later(move |_| {
             let shared = member.upgrade().ok_or_else(|| Refusal::new("the member leaves the fabric"))?;
             welcome(&shared, &peer, hello, fds)
@@ -48,11 +51,17 @@ impl Service for Welcoming {
         }))
     }
 
-    /// Nothing is to be done here: whoever looks next sees that the peer is not there.
-    fn departed(&mut self, _: &Peer) {}
+    /// Has somebody look at once: who waits for an interrupt makes no call that would see that the peer is not there.
+    fn departed(&mut self, _: &Peer) {
+        self.disposer.dispose(Look(Weak::clone(&self.member)));
+    }
 }
 
 impl Welcoming {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+        Welcoming { member: Arc::downgrade(shared), disposer: shared.domain.disposer() }
+    }
+
     /// The answer to who is no member. A worker gives it, which takes the lock.
     fn asked(&self, request: &[u8], fds: Vec<OwnedFd>) -> Answer {
         let question = match Question::of(request) {
@@ -62,12 +71,23 @@ impl Welcoming {
                 return Answer::refusal(Refusal::new(format!("the question is none: {error}")), fds);
             }
         };
-        let member = Weak::clone(&self.0);
+        let member = Weak::clone(&self.member);
         Answer::later(move |_| {
             let shared = member.upgrade().ok_or_else(|| Refusal::new("the member leaves the fabric"))?;
             let answer = shared.answer(question).map_err(|refusal| Refusal::new(refusal.to_string()))?;
             Ok(Reply::new(answer))
         })
+    }
+}
+
+/// A look at who is gone, on the thread where it is dropped.
+struct Look(Weak<Shared>);
+
+impl Drop for Look {
+    fn drop(&mut self) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.look();
+        }
     }
 }
 
@@ -83,6 +103,10 @@ fn welcome(shared: &Shared, peer: &Peer, hello: Hello, fds: Vec<OwnedFd>) -> Res
     let bells = shared.bells_memory.fd().try_clone_to_owned().map_err(|error| failed(&error))?;
     let pair = Pair::of_consumer(peer, User { uses: claims.clone(), yard }, &shared.bell);
     shared.admit(hello.who.node, claims, pair);
+    if !peer.is_alive() {
+        // Nobody else may tell of one that has gone before it was taken in.
+        shared.domain.disposer().dispose(Look(Weak::clone(&shared.itself)));
+    }
     let welcome = Welcome { bank_bytes: shared.bank.bytes() as u64 };
     Ok(Reply { payload: welcome.to_bytes(), fds: vec![board, bank, bells] })
 }

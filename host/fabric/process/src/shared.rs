@@ -233,6 +233,11 @@ impl Shared {
         self.enter(|state, _| state.admit(node, claims, pair));
     }
 
+    /// Looks at what other members publish, and who is gone.
+    pub(crate) fn look(&self) {
+        self.enter(|state, now| state.member.look(now));
+    }
+
     /// Ends the calls of other threads that wait until they are connected.
     pub(crate) fn cancel_attempts(&self) {
         if self.check_process().is_ok() {
@@ -287,8 +292,9 @@ impl Shared {
         let has_news = state.sort_told();
         let wants: Vec<_> = std::iter::from_fn(|| state.member.next_want()).collect();
         drop(state);
-        if !dead.is_empty() {
-            self.domain.disposer().dispose(dead);
+        if let Some(dead) = dead {
+            dead.wake();
+            self.domain.disposer().dispose(dead.pairs);
         }
         if has_news {
             self.wake_all();

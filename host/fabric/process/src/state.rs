@@ -38,6 +38,20 @@ pub(crate) struct State {
     pub(crate) sleepers: Sleepers,
 }
 
+/// What is left of members that are gone, for who has let go of the tables' lock.
+pub(crate) struct Dead {
+    /// To be dropped where that may take long.
+    pub(crate) pairs: Vec<Pair>,
+    interrupts: Vec<Arc<Waited>>,
+}
+
+impl Dead {
+    /// Wakes who sleeps for an interrupt that the members may have triggered.
+    pub(crate) fn wake(&self) {
+        self.interrupts.iter().for_each(|interrupt| interrupt.wake());
+    }
+}
+
 impl State {
     pub(crate) fn new(member: Member<Coherent>, number: MemberNumber, bells: Bells) -> Self {
         State {
@@ -64,16 +78,19 @@ impl State {
     }
 
     /// Pairs whose other side has gone since, of which the member is told.
-    pub(crate) fn take_dead(&mut self, now: Nanos) -> Vec<Pair> {
+    pub(crate) fn take_dead(&mut self, now: Nanos) -> Option<Dead> {
         let dead: Vec<_> =
             self.pairs.iter().filter(|(_, pair)| !pair.is_there()).map(|(number, _)| *number).collect();
-        let mut taken = Vec::new();
+        if dead.is_empty() {
+            return None;
+        }
+        let mut pairs = Vec::new();
         for number in dead {
-            taken.extend(self.pairs.remove(&number));
+            pairs.extend(self.pairs.remove(&number));
             self.interrupts.values().for_each(|interrupt| interrupt.gone(number));
             self.member.gone(number, now);
         }
-        taken
+        Some(Dead { pairs, interrupts: self.interrupts.values().cloned().collect() })
     }
 
     /// Where the memory of a connection is.

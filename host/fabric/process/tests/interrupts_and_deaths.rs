@@ -137,6 +137,28 @@ fn members_that_have_triggered_and_ended_leave_no_memory() {
 }
 
 #[test]
+fn memory_of_a_member_that_ended_is_let_go_of_while_its_owner_only_waits() {
+    let fabric = Fabric::new();
+    let owner = FabricMember::open(fabric.config(4)).unwrap();
+    let number = Some(InterruptNumber(5));
+    let options = InterruptOptions { number, wait: sleeping(), ..Default::default() };
+    let interrupt = owner.create_interrupt(options).unwrap();
+    let before = mappings();
+    std::thread::scope(|scope| {
+        let wait = scope.spawn(|| interrupt.wait(None));
+        let mut user = fabric.member(8);
+        user.expect("trigger-of t 4 5 0", "ok");
+        support::wait_until(|| mappings() > before);
+        user.kill();
+        support::wait_until(|| mappings() == before);
+        let mut other = fabric.member(8);
+        other.expect("trigger-of t 4 5 0", "ok");
+        other.expect("trigger t", "ok");
+        assert_eq!(wait.join().unwrap(), Ok(()));
+    });
+}
+
+#[test]
 fn triggers_learn_of_each_owner_that_is_killed_and_reach_the_next() {
     let (fabric, mut random) = (Fabric::new(), Random::new());
     let member = FabricMember::open(fabric.config(8)).unwrap();

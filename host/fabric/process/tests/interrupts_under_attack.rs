@@ -5,6 +5,7 @@ mod support;
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use beeline_contract_memory::WaitPolicy;
@@ -12,6 +13,7 @@ use beeline_domain::{Connection, Domain};
 use beeline_fabric::{AdapterNumber, InterruptNumber, NodeId, Refusal, USE_WORDS};
 use beeline_fabric_process::{FabricMember, Interrupt, InterruptOptions, NotTaken};
 use beeline_mmio::{Flag, MemoryOptions, ReadOnlyMemory, Region, SharedMemory};
+use rustix::process::Pid;
 use support::interrupts::{message, sleeping};
 use support::{Fabric, Process};
 
@@ -93,16 +95,28 @@ fn counts_that_nobody_can_have_made_are_no_triggers() {
     assert_eq!(taken(), 0);
 }
 
+/// Whether a thread of this process sleeps in the kernel.
+fn is_asleep(thread: Pid) -> bool {
+    let path = format!("/proc/self/task/{}/stat", thread.as_raw_nonzero());
+    let stat = std::fs::read_to_string(path).unwrap();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'))
+}
+
 #[test]
 fn sleeper_whose_flag_is_taken_down_wakes_all_the_same() {
     let fabric = Fabric::new();
     let owner = FabricMember::open(fabric.config(4)).unwrap();
     let (interrupt, attacker) = (plain(&owner, sleeping()), Attacker::new(&fabric, &owner));
     let mut user = user(&fabric);
+    let (say, said) = channel();
     std::thread::scope(|scope| {
-        let wait = scope.spawn(|| interrupt.wait(None));
-        let flag = attacker.flag(0);
-        support::wait_until(|| flag.swap(0) != 0);
+        let wait = scope.spawn(|| {
+            say.send(rustix::thread::gettid()).unwrap();
+            interrupt.wait(None)
+        });
+        let (flag, sleeper) = (attacker.flag(0), said.recv().unwrap());
+        support::wait_until(|| flag.load() != 0 && is_asleep(sleeper));
+        flag.store(0);
         user.expect("trigger t", "ok");
         // Its sleep has a bound, after which it looks again.
         assert_eq!(wait.join().unwrap(), Ok(()));

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use beeline_contract_memory::WaitPolicy;
-use beeline_fabric::{InterruptKind, MemberNumber, PairId, Place, Refusal, Sleepers, Take, rouse};
+use beeline_fabric::{Bell, InterruptKind, MemberNumber, PairId, Place, Refusal, Sleepers, Take, rouse};
 use beeline_mmio::Flag;
 
 use super::inbox::{Inbox, User};
@@ -61,14 +61,21 @@ impl Waited {
         }
     }
 
-    /// Learns that a member is gone, from the next call of this process on its member: a wait makes none, so what the other had is kept until
-    /// then. What it has triggered is still taken, and who sleeps is woken: it may have been killed before it could do so.
+    /// Learns that a member is gone. What it has triggered is still taken.
     pub(crate) fn gone(&self, pair: PairId) {
         match &mut self.lock().what {
             What::Counts(take) => take.retain(|other| other != pair),
             What::Messages(inbox) => inbox.gone(pair),
         }
-        rouse(&FlagBell::of_triggerer(self.flag.clone(), true));
+    }
+
+    /// Wakes who sleeps, after [`Waited::gone`]: whoever is gone may have been killed after it had triggered, and also after it had taken the
+    /// flag down. Of a flag that is another interrupt's by now nobody loses a trigger.
+    pub(crate) fn wake(&self) {
+        let bell = FlagBell::of_triggerer(self.flag.clone(), true);
+        if !rouse(&bell) {
+            bell.wake();
+        }
     }
 
     /// Ends every wait, and leaves the flag to the next interrupt of the entry. Whether it was removed before.

@@ -21,7 +21,7 @@
  *
  * NODES. A process is of the node whose number is BEELINE_NODE in the environment, else `node` in the configuration, else 4; several
  * processes may be of one node. The configuration is the file that BEELINE_CONFIG names, else /etc/beeline.toml if it is there. Its keys
- * are `node`, `domain`, and for each node a table `[[nodes]]` with its `id` (1 to 251), `name` and `adapters`, a list of numbers. Without
+ * are `node`, `domain`, `polls` (true: nothing of this process sleeps, see POLLING), and for each node a table `[[nodes]]` with its `id` (1 to 251), `name` and `adapters`, a list of numbers. Without
  * such a table there are the nodes 1 to 251, each with the adapter 0. Programs of one domain meet in the folder that BEELINE_ROOT names,
  * else in /tmp/beeline-<uid>.
  *
@@ -30,6 +30,12 @@
  * THREADS. Any thread may call any function at any time, with any handle. A handle that one thread removes while another one
  * waits with it ends that wait with SCI_ERR_CANCELLED. In a child of fork segments stay mapped where they were; the library must be
  * opened anew there.
+ *
+ * CALLBACKS run on threads of the library: those of one handle one after the other and in order, those of two handles perhaps at the
+ * same time. One that waits delays no other. Handles share these threads; a DMA queue with callbacks has one of its own.
+ *
+ * POLLING. With `polls = true` in the configuration whoever waits looks over and over and takes a core, callbacks included. Then
+ * SCITriggerInterrupt() and SCITriggerDataInterrupt() to this process never make a system call.
  *
  * ORDER. Stores through a map may arrive in any order. SCIFlush(), SCIStoreBarrier() and SCICheckSequence() say what has left and
  * what has arrived. SCIMemCpy() and SCIMemWrite() flush before they return unless told not to.

@@ -1,8 +1,11 @@
-//! Callbacks: each resource that has one has a thread, which waits for what the callback is told.
+//! Callbacks: who calls them, and how they end.
 //!
-//! So callbacks of one resource come one after the other, and those of two never wait for each other: a callback may wait for what another
-//! one does. Whoever removes a resource waits for a callback of it that is running, unless it is itself in a callback: two that remove each
-//! other's resources would wait for ever. None begins after a removal either way.
+//! Callbacks of one resource come one after the other, and those of two never wait for each other: a callback may wait for what another
+//! one does. Segments, connections and interrupts share the threads of a [`Pool`](pool::Pool); a DMA queue has a thread of its own, which
+//! waits for its transfers. Whoever removes a resource waits for a callback of it that is running, unless it is itself in a callback: two
+//! that remove each other's resources would wait for ever. None begins after a removal either way.
+
+pub(crate) mod pool;
 
 use core::cell::Cell;
 use core::ffi::c_void;
@@ -53,9 +56,22 @@ pub(crate) fn check_waits(has_callback: bool) -> Outcome<()> {
     if has_callback { Err(failure(errors::ILLEGAL_OPERATION, "its callback is told")) } else { Ok(()) }
 }
 
-/// The thread of a resource's callback.
+/// The callback of a resource.
 #[derive(Default)]
 pub(crate) struct Caller(Arc<Progress>);
+
+/// A look at whether there is something to be told: the call that tells it.
+type Look = Box<dyn FnMut() -> Option<Call> + Send>;
+/// Calls a callback; what it returns.
+type Call = Box<dyn FnOnce() -> u32 + Send>;
+
+/// What a look at a resource finds.
+enum Looked {
+    Call(Call),
+    Nothing,
+    /// Its callback has cancelled, or is stopped.
+    Over,
+}
 
 #[derive(Default)]
 struct Progress {
@@ -66,12 +82,15 @@ struct Progress {
 #[derive(Default)]
 struct State {
     is_stopped: bool,
-    is_begun: bool,
-    has_ended: bool,
+    /// A callback runs, or a thread waits for what it is told.
+    is_running: bool,
+    /// Where a pool looks for what is to be told.
+    look: Option<Look>,
 }
 
 impl Caller {
-    /// Begins to call. `next` waits for something to be told and gives nothing when there will be none any more; `call` tells it.
+    /// Begins to call on a thread of its own. `next` waits for something to be told and gives nothing when there will be none any more;
+    /// `call` tells it.
     ///
     /// # Errors
     /// The process is out of threads.
@@ -80,7 +99,7 @@ impl Caller {
         mut next: impl FnMut() -> Option<E> + Send + 'static,
         mut call: impl FnMut(E) -> u32 + Send + 'static,
     ) -> Outcome<()> {
-        self.0.lock().is_begun = true;
+        self.0.lock().is_running = true;
         let progress = Arc::clone(&self.0);
         let begun = thread::spawn("beeline-callback", move || {
             CALLS.set(Some(ThisProcess::get()));
@@ -91,13 +110,12 @@ impl Caller {
             }
             // Before the end is told: whoever waits for it gives back what they use.
             drop((next, call));
-            progress.lock().has_ended = true;
-            progress.changed.notify_all();
+            progress.rest();
         });
         match begun {
             Ok(_detached) => Ok(()),
             Err(error) => {
-                self.0.lock().has_ended = true;
+                self.0.lock().is_running = false;
                 Err(failure(errors::SYSTEM, format!("no thread for callbacks: {error}")))
             }
         }
@@ -108,17 +126,65 @@ impl Caller {
     pub(crate) fn stop(&self) {
         let mut state = self.0.lock();
         state.is_stopped = true;
-        if !CALLS.get().is_some_and(ThisProcess::is_this) {
-            while state.is_begun && !state.has_ended {
+        let look = state.look.take();
+        if !is_in_callback() {
+            while state.is_running {
                 state = self.0.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
         }
+        drop(state);
+        drop(look);
     }
+}
+
+/// Whether this thread calls callbacks.
+pub(crate) fn is_in_callback() -> bool {
+    CALLS.get().is_some_and(ThisProcess::is_this)
 }
 
 impl Progress {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// No callback runs any more.
+    fn rest(&self) {
+        self.lock().is_running = false;
+        self.changed.notify_all();
+    }
+
+    /// What is to be told next, if no callback runs. Then one runs.
+    fn look(&self) -> Looked {
+        let mut state = self.lock();
+        if state.is_running {
+            return Looked::Nothing;
+        }
+        let Some(look) = &mut state.look else { return Looked::Over };
+        match look() {
+            Some(call) => {
+                state.is_running = true;
+                Looked::Call(call)
+            }
+            None => Looked::Nothing,
+        }
+    }
+
+    /// Calls until nothing is left to be told: so nobody else need look for what comes while a callback runs.
+    fn run(&self, call: Call) {
+        let mut next = Some(call);
+        let mut ended = None;
+        while let Some(call) = next {
+            // It may have been stopped since it was found.
+            let has_cancelled = !self.lock().is_stopped && call() == CANCEL;
+            let mut state = self.lock();
+            if has_cancelled {
+                ended = state.look.take();
+            }
+            next = state.look.as_mut().and_then(|look| look());
+            state.is_running = next.is_some();
+        }
+        drop(ended);
+        self.changed.notify_all();
     }
 }
 

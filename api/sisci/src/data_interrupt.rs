@@ -4,7 +4,7 @@ use core::ffi::c_void;
 use std::time::Duration;
 
 use beeline_fabric::{InterruptNumber, MAX_MESSAGE_BYTES, Refusal};
-use beeline_fabric_process::{DataInterrupt, DataTrigger, InterruptOptions, NotTaken};
+use beeline_fabric_process::{DataInterrupt, DataTrigger, InterruptOptions, NotTaken, Watch};
 use beeline_ffi::{Bytes, Failure, Handle, Memory, Outcome};
 
 use crate::callback::check_waits;
@@ -54,10 +54,17 @@ impl Own for DataInterrupt {
     }
 
     fn next(&self) -> Option<Vec<u8>> {
+        if !self.has_message().ok()? {
+            return None;
+        }
         let mut message = vec![0; MAX_MESSAGE_BYTES];
-        let bytes = self.wait(&mut message, None).ok()?;
+        let bytes = self.wait(&mut message, Some(Duration::ZERO)).ok()?;
         message.truncate(bytes);
         Some(message)
+    }
+
+    fn watch(&self) -> Watch {
+        DataInterrupt::watch(self)
     }
 
     fn tell(

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use beeline_fabric::{AdapterNumber, InterruptNumber, NodeId, Refusal};
+use beeline_fabric_process::Watch;
 use beeline_ffi::{Failure, Handle, Kind, Out, Outcome};
 
 use crate::callback::{Argument, Caller, check_callback};
@@ -27,14 +28,16 @@ pub(crate) trait Own: Sized + Send + Sync + 'static {
     /// The function that C gives to be called.
     type Callback: Copy + Send + 'static;
     /// What the callback is told.
-    type Event;
+    type Event: Send + 'static;
 
     fn table() -> &'static Table<Local<Self>>;
     fn create(session: &Session, number: Option<InterruptNumber>, flags: u32) -> Result<Self, Refusal>;
     fn number(&self) -> InterruptNumber;
     fn remove(&self) -> Result<(), Refusal>;
-    /// Waits for the next event; `None` once the interrupt is removed.
+    /// Takes the next event, if there is one.
     fn next(&self) -> Option<Self::Event>;
+    /// Has whoever waits for several things woken by this one.
+    fn watch(&self) -> Watch;
     fn tell(
         callback: Self::Callback,
         argument: *mut c_void,
@@ -196,9 +199,13 @@ fn begin_calls<I: Own>(
 ) -> Outcome<()> {
     let argument = Argument::of(argument);
     I::table().with(handle, |local| {
-        let next = move || interrupt.next();
+        let watch = interrupt.watch();
+        let next = move || {
+            let _kept = &watch;
+            interrupt.next()
+        };
         let call = move |event| I::tell(callback, argument.get(), handle, event);
-        local.caller.as_ref().map_or(Ok(()), |caller| caller.begin(next, call))
+        local.caller.as_ref().map_or(Ok(()), |caller| local.session().begin_calls(caller, next, call))
     })
 }
 

@@ -252,11 +252,16 @@ fn begin_calls(
     let argument = Argument::of(argument);
     let begun = LOCALS.with(handle, |segment| {
         let session = Arc::clone(segment.session());
-        let next = move || next_event(&session, local, None, &adapter).ok();
+        session.member().tell_segment(local);
+        let member = Arc::clone(&session);
+        let next = move || {
+            let event = member.member().next_event_of_segment(local)?;
+            Some(as_told(&member, event, &adapter))
+        };
         let call = move |(reason, node, adapter)| {
             callback(argument.get(), handle, reason, node, adapter, errors::OK)
         };
-        segment.caller.as_ref().map_or(Ok(()), |caller| caller.begin(next, call))
+        segment.caller.as_ref().map_or(Ok(()), |caller| session.begin_calls(caller, next, call))
     });
     begun.or_else(|failure| {
         remove(handle, true)?;
@@ -274,6 +279,11 @@ fn next_event(
     let Value::LocalEvent(event) = session.call(Call::WaitLocal { local, timeout_nanos })? else {
         return Err(unexpected());
     };
+    Ok(as_told(session, event, adapter))
+}
+
+/// An event as C is told: what it is, from which node, by which adapter.
+fn as_told(session: &Session, event: LocalEvent, adapter: &AtomicU32) -> (u32, u32, u32) {
     let (own, by) = (session.member().node(), adapter.load(Ordering::Relaxed));
     let (reason, from, by) = match event {
         LocalEvent::Connect(node) => (SCI_CB_CONNECT, node, by),
@@ -282,7 +292,7 @@ fn next_event(
         LocalEvent::NotOperational(adapter) => (SCI_CB_NOT_OPERATIONAL, own, adapter.number()),
         LocalEvent::Operational(adapter) => (SCI_CB_OPERATIONAL, own, adapter.number()),
     };
-    Ok((reason, from.0.into(), by))
+    (reason, from.0.into(), by)
 }
 
 /// Makes a call on a segment and an adapter.

@@ -4,7 +4,7 @@ use core::ffi::c_void;
 use std::time::Duration;
 
 use beeline_fabric::{InterruptNumber, Refusal};
-use beeline_fabric_process::{Interrupt, InterruptOptions, Trigger};
+use beeline_fabric_process::{Interrupt, InterruptOptions, Trigger, Watch};
 use beeline_ffi::Handle;
 
 use crate::callback::check_waits;
@@ -61,7 +61,11 @@ impl Own for Interrupt {
     }
 
     fn next(&self) -> Option<()> {
-        self.wait(None).ok()
+        self.try_take().ok()?.then_some(())
+    }
+
+    fn watch(&self) -> Watch {
+        Interrupt::watch(self)
     }
 
     fn tell(callback: InterruptCallback, argument: *mut c_void, handle: Handle<Local>, (): ()) -> u32 {

@@ -84,7 +84,7 @@ pub(crate) fn connect(
             adapter,
             timeout_nanos: timeout_nanos(timeout),
             is_asynchronous: flags & SCI_FLAG_ASYNCHRONOUS_CONNECT != 0,
-            has_callback: false,
+            has_callback: flags & SCI_FLAG_USE_CALLBACK != 0,
         })?;
         let Value::Remote(remote, bytes) = connected else { return Err(unexpected()) };
         let has_callback = flags & SCI_FLAG_USE_CALLBACK != 0;
@@ -199,9 +199,11 @@ fn begin_calls(
     let argument = Argument::of(argument);
     let begun = REMOTES.with(handle, |segment| {
         let session = Arc::clone(segment.session());
-        let next = move || next_event(&session, remote, None, &bytes).ok();
+        session.member().tell_connection(remote);
+        let member = Arc::clone(&session);
+        let next = move || Some(as_told(member.member().next_event_of_connection(remote)?, &bytes));
         let call = move |(reason, code)| callback(argument.get(), handle, reason, code);
-        segment.caller.as_ref().map_or(Ok(()), |caller| caller.begin(next, call))
+        segment.caller.as_ref().map_or(Ok(()), |caller| session.begin_calls(caller, next, call))
     });
     begun.or_else(|failure| {
         remove(handle)?;
@@ -219,7 +221,12 @@ fn next_event(
     let Value::RemoteEvent(event) = session.call(Call::WaitRemote { remote, timeout_nanos })? else {
         return Err(unexpected());
     };
-    Ok(match event {
+    Ok(as_told(event, size))
+}
+
+/// An event as C is told: reason and code.
+fn as_told(event: RemoteEvent, size: &AtomicUsize) -> (u32, u32) {
+    match event {
         RemoteEvent::Connect(bytes) => {
             size.store(bytes as usize, Ordering::Relaxed);
             (SCI_CB_CONNECT, errors::OK)
@@ -228,5 +235,5 @@ fn next_event(
         RemoteEvent::NotOperational => (SCI_CB_NOT_OPERATIONAL, errors::OK),
         RemoteEvent::Operational => (SCI_CB_OPERATIONAL, errors::OK),
         RemoteEvent::Lost => (SCI_CB_LOST, errors::OK),
-    })
+    }
 }

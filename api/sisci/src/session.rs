@@ -11,6 +11,8 @@ use beeline_fabric_process::{Configuration, FabricMember};
 use beeline_ffi::{Failure, Outcome};
 use beeline_mmio::{PerProcess, ThisProcess};
 
+use crate::callback::Caller;
+use crate::callback::pool::{Events, Pool};
 use crate::edge::{failure, refused};
 use crate::errors;
 
@@ -36,6 +38,8 @@ pub(crate) struct Session {
     /// Whether `SCITerminate` has ended it. A thread that is in a call keeps the session until the call returns.
     is_over: AtomicBool,
     objects: Mutex<Objects>,
+    /// The threads that call callbacks.
+    calls: Arc<Pool>,
 }
 
 /// Removes something that the program has, by force where there is one.
@@ -97,9 +101,12 @@ pub(crate) fn open() -> Outcome<Arc<Session>> {
     let member = FabricMember::open(config.fabric).map_err(|error| {
         failure(errors::SYSTEM, format!("this process does not join the fabric: {error}"))
     })?;
+    if config.polls {
+        member.set_polling(true);
+    }
     let objects = Mutex::new(Objects { live: Some(BTreeMap::new()), next: 0 });
-    let session =
-        Arc::new(Session { process: ThisProcess::get(), member, is_over: AtomicBool::new(false), objects });
+    let (process, is_over) = (ThisProcess::get(), AtomicBool::new(false));
+    let session = Arc::new(Session { process, member, is_over, objects, calls: Arc::default() });
     library.session = Some(Arc::clone(&session));
     Ok(session)
 }
@@ -155,6 +162,19 @@ impl Session {
         self.member.call(call).map_err(refused)
     }
 
+    /// Begins to call a callback with what `next` finds.
+    ///
+    /// # Errors
+    /// The process is out of threads.
+    pub(crate) fn begin_calls<E: Send + 'static>(
+        self: &Arc<Self>,
+        caller: &Caller,
+        next: impl FnMut() -> Option<E> + Send + 'static,
+        call: impl Fn(E) -> u32 + Clone + Send + 'static,
+    ) -> Outcome<()> {
+        self.calls.begin(caller, self, next, call)
+    }
+
     /// A place for something that is about to be made.
     pub(crate) fn place(self: &Arc<Self>) -> Belongs {
         let mut objects = lock(&self.objects);
@@ -180,10 +200,21 @@ impl Session {
                 |remove| matches!(remove(), Err(failure) if failure.status.cast_unsigned() == errors::BUSY),
             );
             if left.is_empty() {
-                return;
+                break;
             }
             sleep(REST);
         }
+        self.calls.end(&*self);
+    }
+}
+
+impl Events for Session {
+    fn wait(&self, look: &mut dyn FnMut() -> bool) {
+        let _refused = self.member.wait_until(None, || look().then_some(()));
+    }
+
+    fn look_again(&self) {
+        self.member.look_again();
     }
 }
 

@@ -101,3 +101,36 @@ fn termination_ends_callbacks() {
     user.run(&["terminate"]);
     user.expect("told 20", "nothing");
 }
+
+#[test]
+fn thousands_of_segments_with_callbacks_take_few_threads() {
+    let fabric = Fabric::new();
+    let (mut owner, mut user) = (fabric.opened("4"), fabric.opened("8"));
+    owner.run(&["create_told sd s 7 4096 USE_CALLBACK go_on", "prepare s 0", "available s 0"]);
+    let threads = |owner: &mut support::Program| owner.call("threads").parse::<u32>().unwrap();
+    let before = threads(&mut owner);
+    owner.run(&["many_told sd 1000 2000 go_on"]);
+    user.run(&["many_connected sd 4 1000 2000"]);
+    for _ in 0..2000 {
+        owner.expect(LONG, "CONNECT 8 0");
+    }
+    assert!(threads(&mut owner) < before + 50);
+    owner.run(&["terminate"]);
+    owner.expect("told 20", "nothing");
+}
+
+#[test]
+fn member_that_polls_is_told_by_callbacks_too() {
+    let fabric = Fabric::new();
+    fabric.configure("polls = true\n");
+    let (mut owner, mut user) = (fabric.opened("4"), fabric.opened("8"));
+    owner.expect("int sd i 5 FIXED_INTNO|USE_CALLBACK go_on", "OK 5");
+    owner.expect("int sd k 6 FIXED_INTNO", "OK 6");
+    user.run(&["connect_int sd j 4 0 5 1000", "connect_int sd l 4 0 6 1000", "trigger j"]);
+    owner.expect(LONG, "TRIGGERED OK");
+    owner.run(&["thread t wait_int k 0xffffffff"]);
+    user.run(&["trigger l"]);
+    owner.expect("join t", "OK");
+    owner.run(&["terminate"]);
+    user.run(&["terminate"]);
+}

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use beeline_contract_adapter::Adapter;
 
 use crate::call::Value;
+use crate::event::{LocalEvent, RemoteEvent};
 use crate::ids::{AskId, LocalSegment, MemberNumber, Nanos, PairId, RemoteSegment};
 use crate::member::{Asked, Member};
 use crate::pairs::Ports;
@@ -138,20 +139,53 @@ impl<A: Adapter> Member<A> {
     }
 
     fn callback_of_local(&mut self, handle: LocalSegment) -> Option<Told> {
-        let local = self.locals.get_mut(&handle)?;
-        let seen = self.pairs.seen(local.slot, local.entry.incarnation);
-        Some(Told::OfLocal(handle, local.next_event(&self.links, seen)?))
+        self.next_of_local(handle).map(|event| Told::OfLocal(handle, event))
     }
 
     fn callback_of_remote(&mut self, handle: RemoteSegment) -> Option<Told> {
+        self.next_of_remote(handle).map(|event| Told::OfRemote(handle, event))
+    }
+
+    /// Gives a segment a callback: its events are told as they come, and not waited for.
+    pub fn tell_segment(&mut self, handle: LocalSegment) {
+        if let Some(local) = self.locals.get_mut(&handle) {
+            local.has_callback = true;
+            self.note_local(handle);
+            self.listen();
+        }
+    }
+
+    /// Gives a connection a callback, as [`Member::tell_segment`] does.
+    pub fn tell_connection(&mut self, handle: RemoteSegment) {
+        if let Some(remote) = self.remotes.get_mut(&handle) {
+            remote.has_callback = true;
+            self.note_remote(handle);
+        }
+    }
+
+    /// The next event of one segment that has a callback, as [`Member::next_callback`] finds it.
+    pub fn next_of_local(&mut self, handle: LocalSegment) -> Option<LocalEvent> {
+        let local = self.locals.get_mut(&handle).filter(|local| local.has_callback)?;
+        let seen = self.pairs.seen(local.slot, local.entry.incarnation);
+        local.next_event(&self.links, seen)
+    }
+
+    /// The next event of one connection that has a callback, as [`Member::next_callback`] finds it.
+    pub fn next_of_remote(&mut self, handle: RemoteSegment) -> Option<RemoteEvent> {
         let standing = self.standing(handle);
-        let remote = self.remotes.get_mut(&handle).filter(|remote| !remote.holders.is_seeking)?;
-        Some(Told::OfRemote(handle, remote.next_event(standing)?))
+        let is_told = |remote: &&mut Remote| remote.has_callback && !remote.holders.is_seeking;
+        self.remotes.get_mut(&handle).filter(is_told)?.next_event(standing)
     }
 
     /// Says on the board whether anybody here hears of connections. Whoever wants to is told what there is afterwards.
     pub(crate) fn listen(&mut self) {
-        self.board.set_listening(self.index.is_listening());
+        self.board.set_listening(self.index.is_listening() && !self.polls);
+    }
+
+    /// Says whether the program looks so often that nobody has to ring it when a segment is connected to.
+    pub fn set_polling(&mut self, polls: bool) {
+        self.polls = polls;
+        self.listen();
     }
 
     pub(crate) fn tell_of_local(&mut self, handle: LocalSegment) {

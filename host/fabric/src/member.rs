@@ -53,6 +53,8 @@ pub struct Member<A: Adapter> {
     pub(crate) told: VecDeque<Told>,
     /// The segment or connection whose callback was told something last.
     pub(crate) last_callback: u64,
+    /// Nobody has to ring this member for it to look.
+    pub(crate) polls: bool,
     /// The last number that was given out.
     last: u64,
 }
@@ -96,6 +98,7 @@ impl<A: Adapter> Member<A> {
             wants: VecDeque::new(),
             told: VecDeque::new(),
             last_callback: 0,
+            polls: false,
             last: 0,
         }
     }

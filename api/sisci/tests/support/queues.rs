@@ -20,6 +20,26 @@ pub fn make(names: &Names, words: &[&str]) -> String {
                     .1,
             )
         }
+        "many_told" => {
+            let (sd, first, callback) = (at(1), n(2), super::told::ON_LOCAL as Pointer);
+            let make = |id: u32| {
+                let name = format!("many{id}");
+                let create = |place| sci::SCICreateSegment(sd, place, id, 64, callback, how(words[4]), 1);
+                let made = names.put(&name, create).1;
+                let prepared = sci::SCIPrepareSegment(names.get(&name), 0, 0).1;
+                [made, prepared, sci::SCISetSegmentAvailable(names.get(&name), 0, 0).1]
+            };
+            code((first..first + n(3)).flat_map(make).find(|code| *code != 0).unwrap_or(0))
+        }
+        "many_connected" => {
+            let (sd, node, first, null) = (at(1), n(2), n(3), core::ptr::null_mut());
+            let connect = |id: u32| {
+                let name = format!("many{id}");
+                names.put(&name, |place| sci::SCIConnectSegment(sd, place, node, id, 0, null, null, 0, 0)).1
+            };
+            code((first..first + n(4)).map(connect).find(|code| *code != 0).unwrap_or(0))
+        }
+        "threads" => std::fs::read_dir("/proc/self/task").unwrap().count().to_string(),
         "connect_told" => {
             let (node, id, flags, how) = (n(3), n(4), flags(&words[5..6]), how(words[6]));
             let (callback, sd) = (super::told::ON_REMOTE as Pointer, at(1));

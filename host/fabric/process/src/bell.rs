@@ -43,6 +43,11 @@ impl Bells {
     pub(crate) fn flag(&self, slot: Slot) -> Flag {
         self.0.flag(usize::from(slot.0) * STRIDE_BYTES)
     }
+
+    /// The flag that threads sleep on which wait for one of several things. It is in the line of the last entry, which is used last.
+    pub(crate) fn watchers(&self) -> Flag {
+        self.0.flag(BELLS_BYTES - STRIDE_BYTES / 2)
+    }
 }
 
 /// Maps memory that children of fork do not have.
@@ -55,6 +60,8 @@ pub(crate) fn map_for_itself(memory: &SharedMemory) -> Result<Region, WordsError
 #[derive(Clone, Debug)]
 pub(crate) struct FlagBell {
     flag: Flag,
+    /// What who waits for one of several sleeps on; nothing where nobody does who has this flag watched.
+    watchers: Option<Flag>,
     /// Whether whoever triggers passes a fence. Nobody has to where both sides have membarrier.
     is_fenced: bool,
     /// The longest sleep of this thread.
@@ -62,19 +69,19 @@ pub(crate) struct FlagBell {
 }
 
 impl FlagBell {
-    /// For who triggers.
-    pub(crate) fn of_triggerer(flag: Flag, is_fenced: bool) -> Self {
-        FlagBell { flag, is_fenced, limit: Duration::ZERO }
+    /// For who triggers an interrupt.
+    pub(crate) fn of_triggerer(flag: Flag, watchers: Flag, is_fenced: bool) -> Self {
+        FlagBell { flag, watchers: Some(watchers), is_fenced, limit: Duration::ZERO }
     }
 
     /// For who sleeps, at most `limit`.
     pub(crate) fn of_sleeper(flag: Flag, limit: Duration) -> Self {
-        FlagBell { flag, is_fenced: false, limit: limit.min(MAX_SLEEP) }
+        FlagBell { flag, watchers: None, is_fenced: false, limit: limit.min(MAX_SLEEP) }
     }
 
-    /// For who sleeps on a flag that threads of this process alone take down, after a system call or a fence.
+    /// For who sleeps on a flag that threads of this process alone take down, after a system call or a fence, and for these.
     pub(crate) fn of_rung(flag: Flag) -> Self {
-        FlagBell { flag, is_fenced: true, limit: MAX_SLEEP }
+        FlagBell { flag, watchers: None, is_fenced: true, limit: MAX_SLEEP }
     }
 
     /// Makes each sleep at most so long.
@@ -99,6 +106,15 @@ impl Bell for FlagBell {
 
     fn wake(&self) {
         self.flag.wake(u32::MAX);
+    }
+
+    fn wake_watchers(&self) {
+        if let Some(watchers) = &self.watchers
+            && watchers.load() != 0
+            && watchers.swap(0) != 0
+        {
+            watchers.wake(u32::MAX);
+        }
     }
 
     #[inline]

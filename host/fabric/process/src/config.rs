@@ -1,7 +1,7 @@
 //! Which node a process is of, and which nodes there are: from the environment and a file.
 //!
 //! `BEELINE_CONFIG` names the file; without it `/etc/beeline.toml` is read if it is there. `BEELINE_NODE` says which node the process is
-//! of, before `node` in the file. Without a file, nodes have the numbers 1 to 251 and an adapter 0, and the process is of node 4.
+//! of, before `node` in the file. With `polls` in the file nothing of the process sleeps (`FabricMember::set_polling`). Without a file, nodes have the numbers 1 to 251 and an adapter 0, and the process is of node 4.
 
 use std::ffi::OsString;
 use std::ops::Range;
@@ -31,6 +31,8 @@ pub struct Configuration {
     pub fabric: FabricConfig,
     /// The nodes of the file, in its order.
     pub named: Vec<NamedNode>,
+    /// Whether who waits polls and does not sleep.
+    pub polls: bool,
 }
 
 /// A node of the file.
@@ -63,6 +65,8 @@ pub enum ConfigError {
 struct File {
     node: Option<Spanned<u32>>,
     domain: Option<String>,
+    #[serde(default)]
+    polls: bool,
     #[serde(default, rename = "nodes")]
     entries: Vec<Entry>,
 }
@@ -106,7 +110,7 @@ impl Configuration {
         let node = of_variable(node)?.unwrap_or(NodeId(DEFAULT_NODE));
         let nodes = NODES.map(NodeId).collect();
         let fabric = FabricConfig { domain: DomainConfig::default(), node, adapters: first_adapter(), nodes };
-        Ok(Configuration { fabric, named: Vec::new() })
+        Ok(Configuration { fabric, named: Vec::new(), polls: false })
     }
 }
 
@@ -165,7 +169,7 @@ impl Reader<'_> {
             }
         };
         let domain = file.domain.map_or_else(DomainConfig::default, DomainConfig::named);
-        Ok(Configuration { fabric: FabricConfig { domain, node, adapters, nodes }, named })
+        Ok(Configuration { fabric: FabricConfig { domain, node, adapters, nodes }, named, polls: file.polls })
     }
 
     fn node(&self, key: &'static str, number: &Spanned<u32>) -> Result<NodeId, ConfigError> {
@@ -230,6 +234,8 @@ mod tests {
             assert!(error.starts_with("BEELINE_NODE is "), "{error}");
         }
         assert_eq!(read("", None).unwrap().fabric.node, NodeId(4));
+        let polls = ["", "polls = false", "polls = true"].map(|text| read(text, None).unwrap().polls);
+        assert_eq!(polls, [false, false, true]);
     }
 
     #[test]

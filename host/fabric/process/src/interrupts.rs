@@ -72,6 +72,10 @@ impl Interrupt {
         Interrupt(own)
     }
 
+    pub(crate) fn own(&self) -> &Own {
+        &self.0
+    }
+
     /// Returns the number by which others connect to it.
     pub fn number(&self) -> InterruptNumber {
         self.0.number
@@ -86,10 +90,19 @@ impl Interrupt {
         if self.0.options.forgets {
             self.0.waited.forget();
         }
-        self.0.waited.wait(self.0.options.wait, timeout, |what| match what {
+        self.0.waited.wait(self.0.policy(), timeout, |what| match what {
             What::Counts(take) => take.take().then_some(()),
             What::Messages(_) => None,
         })
+    }
+
+    /// Triggers it from this process, as one that is connected to it does: so a program makes events of its own.
+    ///
+    /// # Errors
+    /// [`Refusal::IllegalParameter`]: it is removed.
+    pub fn raise(&self) -> Result<(), Refusal> {
+        self.0.check()?;
+        self.0.waited.raise()
     }
 
     /// Removes it, and ends every wait for it. Whoever is connected to it is told by the next trigger.
@@ -106,6 +119,10 @@ impl DataInterrupt {
         DataInterrupt(own)
     }
 
+    pub(crate) fn own(&self) -> &Own {
+        &self.0
+    }
+
     /// Returns the number by which others connect to it.
     pub fn number(&self) -> InterruptNumber {
         self.0.number
@@ -117,7 +134,7 @@ impl DataInterrupt {
     /// [`NotTaken::Overflow`]: `buffer` is smaller than the message. Others as [`Interrupt::wait`] has them.
     pub fn wait(&self, buffer: &mut [u8], timeout: Option<Duration>) -> Result<usize, NotTaken> {
         self.0.check()?;
-        let taken = self.0.waited.wait(self.0.options.wait, timeout, |what| match what {
+        let taken = self.0.waited.wait(self.0.policy(), timeout, |what| match what {
             What::Messages(inbox) => inbox.take(buffer),
             What::Counts(_) => None,
         })?;
@@ -135,8 +152,12 @@ impl DataInterrupt {
 
 impl Own {
     /// A child of fork has none of the memory mapped.
-    fn check(&self) -> Result<(), Refusal> {
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
         if self.shared.process.is_this() { Ok(()) } else { Err(Refusal::System) }
+    }
+
+    fn policy(&self) -> WaitPolicy {
+        if self.shared.polls() { WaitPolicy::SPIN } else { self.options.wait }
     }
 
     fn remove(&self) -> Result<(), Refusal> {

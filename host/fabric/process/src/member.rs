@@ -1,6 +1,7 @@
 //! The public API: a process joins, calls and leaves.
 
 use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -21,6 +22,7 @@ use crate::names::{Names, offer_name};
 use crate::packets::Who;
 use crate::sequence::Sequence;
 use crate::service::Welcoming;
+use crate::several::Several;
 use crate::shared::{LetsGo, Of, Shared};
 use crate::state::State;
 use crate::words::{BOARD, Published};
@@ -80,11 +82,13 @@ impl FabricMember {
             bells: bells.clone(),
             bells_memory,
             bell: Region::private(64).flag(0),
+            several: Several::new(bells.watchers()),
             names,
             lets_go: LetsGo::default(),
             state: Mutex::new(State::new(tables, member, bells)),
             started: Instant::now(),
             process: ThisProcess::get(),
+            polls: AtomicBool::new(false),
         });
         let service = Box::new(Welcoming::new(&shared));
         let options = OfferOptions { max_connections: MAX_CONSUMERS, ..OfferOptions::default() };
@@ -107,6 +111,16 @@ impl FabricMember {
     /// The number by which others find this member.
     pub fn number(&self) -> MemberNumber {
         self.shared.own.member
+    }
+
+    /// Has whoever waits look over and over instead of sleeping, from the next wait on, or no more. Then nobody has to wake threads of this
+    /// member: no trigger of its interrupts makes a system call, and nobody rings it when a segment is connected to. Each thread that waits
+    /// takes a core.
+    pub fn set_polling(&self, polls: bool) {
+        self.shared.polls.store(polls, Ordering::Relaxed);
+        if self.shared.check_process().is_ok() {
+            self.shared.enter(|state, _| state.member.set_polling(polls));
+        }
     }
 
     /// Makes a call, and waits until it is done. To map parts of segments there are [`FabricMember::map_local`] and

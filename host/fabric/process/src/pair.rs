@@ -45,7 +45,7 @@ enum Side {
 #[derive(Debug)]
 struct Other {
     // Before what it watches.
-    _rings: RingWatch,
+    _rings: [RingWatch; 2],
     peer: Peer,
     /// Of who uses the other member.
     connection: Option<Arc<Connection>>,
@@ -63,9 +63,10 @@ impl Pair {
         [Side::Used(user), using].map(|side| Pair { other: None, side })
     }
 
-    /// With a member that uses this one's segments and interrupts. Its rings wake who sleeps on `bell`.
-    pub(crate) fn of_consumer(peer: &Peer, user: User, bell: &Flag) -> Self {
-        let other = Other { _rings: peer.watch_rings(bell), peer: peer.clone(), connection: None };
+    /// With a member that uses this one's segments and interrupts. Its rings wake who sleeps on `bells`.
+    pub(crate) fn of_consumer(peer: &Peer, user: User, bells: [&Flag; 2]) -> Self {
+        let rings = bells.map(|bell| peer.watch_rings(bell));
+        let other = Other { _rings: rings, peer: peer.clone(), connection: None };
         Pair { other: Some(other), side: Side::Used(Arc::new(user)) }
     }
 
@@ -133,7 +134,7 @@ pub(crate) fn reach(
     domain: &Domain,
     (node, member): (NodeId, MemberNumber),
     own: Who,
-    bell: &Flag,
+    rung: [&Flag; 2],
 ) -> Result<Reachable, ReachError> {
     let (claims, _, memory) = Published::new("beeline-claims", CLAIMS)?;
     let (yard, yard_memory) = Yard::create()?;
@@ -143,7 +144,8 @@ pub(crate) fn reach(
     let (connection, reply) = domain.connect_within(&name, &hello.to_bytes(), &passed, PATIENCE)?;
     let (board, bank, bells) = welcomed(&reply.payload, reply.fds, &domain.disposer())?;
     let peer = connection.peer().clone();
-    let other = Other { _rings: peer.watch_rings(bell), peer, connection: Some(Arc::new(connection)) };
+    let rings = rung.map(|bell| peer.watch_rings(bell));
+    let other = Other { _rings: rings, peer, connection: Some(Arc::new(connection)) };
     let gear = Arc::new(Gear::new(member, bells, yard));
     let side = Side::Using { bank: Arc::new(bank), gear, _board: board.clone() };
     let pair = Pair { other: Some(other), side };

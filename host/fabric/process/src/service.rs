@@ -101,7 +101,7 @@ fn welcome(shared: &Shared, peer: &Peer, hello: Hello, fds: Vec<OwnedFd>) -> Res
     let board = shared.board.fd().try_clone_to_owned().map_err(|error| failed(&error))?;
     let bank = shared.bank.fd().try_clone_to_owned().map_err(|error| failed(&error))?;
     let bells = shared.bells_memory.fd().try_clone_to_owned().map_err(|error| failed(&error))?;
-    let pair = Pair::of_consumer(peer, User { uses: claims.clone(), yard }, &shared.bell);
+    let pair = Pair::of_consumer(peer, User { uses: claims.clone(), yard }, shared.rung());
     shared.admit(hello.who.node, claims, pair);
     if !peer.is_alive() {
         // Nobody else may tell of one that has gone before it was taken in.

@@ -10,6 +10,7 @@ mod program;
 mod visits;
 mod wants;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,7 @@ use crate::names::Names;
 use crate::packets::Who;
 use crate::pair::Pair;
 use crate::sequence::{Calls, Sequence};
+use crate::several::Several;
 use crate::state::State;
 use crate::words::View;
 
@@ -45,12 +47,16 @@ pub(crate) struct Shared {
     pub(crate) bells_memory: SharedMemory,
     /// Whoever waits sleeps on it; rings and departures of peers wake all.
     pub(crate) bell: Flag,
+    /// Who waits for one of several things.
+    pub(crate) several: Several,
     pub(crate) names: Names,
     /// Has who keeps maps of a segment let go of it.
     pub(crate) lets_go: LetsGo,
     pub(crate) state: Mutex<State>,
     pub(crate) started: Instant,
     pub(crate) process: ThisProcess,
+    /// Nothing of this member sleeps, and nobody has to wake it.
+    pub(crate) polls: AtomicBool,
 }
 
 /// What is mapped.
@@ -266,7 +272,12 @@ impl Shared {
         if self.process.is_this() { Ok(()) } else { Err(Refusal::System) }
     }
 
-    fn now(&self) -> Nanos {
+    /// Whether who waits polls. Relaxed: who begins to wait sees what was set before.
+    pub(crate) fn polls(&self) -> bool {
+        self.polls.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn now(&self) -> Nanos {
         // Some five hundred years.
         Nanos(self.started.elapsed().as_nanos() as u64)
     }
@@ -312,7 +323,13 @@ impl Shared {
 
     /// Wakes every thread that waits; one that is about to sleep looks again.
     fn wake_all(&self) {
-        ring(&FlagBell::of_triggerer(self.bell.clone(), true));
+        ring(&FlagBell::of_rung(self.bell.clone()));
+        self.several.wake_all();
+    }
+
+    /// What threads sleep on that wait for an outcome, or for one of several things. Rings of peers wake both.
+    pub(crate) fn rung(&self) -> [&Flag; 2] {
+        [&self.bell, self.several.flag()]
     }
 
     /// Waits until the outcome of a call is there. A peer that changes something and rings nobody costs who waits for it the longest sleep.
@@ -322,6 +339,13 @@ impl Shared {
         loop {
             if let Some(outcome) = state.outcomes.remove(&ticket) {
                 return outcome;
+            }
+            if self.polls() {
+                drop(state);
+                std::thread::yield_now();
+                self.look();
+                state = self.lock();
+                continue;
             }
             let announced = state.sleepers.announce(&bell);
             drop(state);

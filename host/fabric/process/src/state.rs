@@ -158,7 +158,10 @@ impl State {
                 if let Ok(Value::Interrupt(local, _, kind, place)) = outcome {
                     // In the hold of the lock in which others learn of it: so it hears of everybody who may trigger it.
                     let what = What::new(kind, self.number, place);
-                    self.add_interrupt(local, Waited::new(self.bells.flag(place.slot), what));
+                    self.add_interrupt(
+                        local,
+                        Waited::new(self.bells.flag(place.slot), self.bells.watchers(), what),
+                    );
                 }
                 if let Some(own) = self.coming.remove(&ticket)
                     && let Ok(Value::Local(local, _)) = outcome

@@ -7,6 +7,10 @@
 //! Several threads may sleep on one flag. It has another value each time that it is raised after a triggerer took it down: a thread whose
 //! announcement was taken before it slept would otherwise take that of the next thread for its own, and sleep through its trigger.
 //!
+//! Somebody may also wait for one of several interrupts. Such a thread sleeps on a flag of its member's, and has the flag of each interrupt
+//! *watched*: raised, with a mark by which whoever takes it down rouses that other flag, too. The mark stays up while nobody sleeps; then a
+//! trigger takes it down and wakes nobody, and it is put up again before the next sleep.
+//!
 //! A triggerer may be hostile: it can lower the flag and wake nobody, or store anything into it. So each sleep is bounded, and each return from
 //! one means "look again".
 
@@ -20,6 +24,8 @@ pub trait Bell {
     fn sleep(&self, expected: u32);
     /// Wakes all who sleep.
     fn wake(&self);
+    /// Wakes all who wait for one of several interrupts, on the flag that they sleep on.
+    fn wake_watchers(&self);
     /// Between a triggerer's store and its look at the flag.
     fn light(&self);
     /// Between the raising of the flag and the sleeper's last look.
@@ -28,6 +34,10 @@ pub trait Bell {
 
 /// Value of the flag while nobody sleeps.
 const AWAKE: u32 = 0;
+/// Mark of a flag that is watched; the same in both byte orders.
+const WATCHED: u32 = 0x0080_8000;
+/// Times that a flag is raised until it has the first value again.
+const ROUNDS: u16 = 0x7fff;
 
 /// Wakes whoever sleeps, after a trigger was stored. While nobody does, this costs one load. Whether somebody was woken.
 #[inline]
@@ -41,17 +51,22 @@ pub fn ring(bell: &impl Bell) -> bool {
 #[cold]
 pub fn rouse(bell: &impl Bell) -> bool {
     // First, so that a sleeper between its last look and its sleep does not fall asleep any more.
-    let was_raised = bell.swap(AWAKE) != AWAKE;
-    if was_raised {
+    let was = bell.swap(AWAKE);
+    if was & !WATCHED != AWAKE {
         bell.wake();
     }
-    was_raised
+    if was & WATCHED != 0 {
+        bell.wake_watchers();
+    }
+    was != AWAKE
 }
 
 /// Threads of the interrupt's member that sleep on its flag, or are about to. Kept under the lock that they take with.
 #[derive(Debug, Default)]
 pub struct Sleepers {
     count: u32,
+    /// Those that wait for one of several interrupts, of which this is one.
+    watchers: u32,
     /// How often the flag was raised.
     round: u16,
 }
@@ -67,8 +82,7 @@ impl Sleepers {
     pub fn announce(&mut self, bell: &impl Bell) -> Announced {
         self.count += 1;
         if self.count == 1 || bell.load() != self.value() {
-            self.round = self.round.checked_add(1).unwrap_or(1);
-            bell.swap(self.value());
+            self.raise(bell);
         }
         Announced(self.value())
     }
@@ -77,14 +91,47 @@ impl Sleepers {
     pub fn withdraw(&mut self, _: Announced, bell: &impl Bell) {
         self.count -= 1;
         if self.count == 0 {
+            bell.swap(self.value());
+        }
+    }
+
+    /// Has the flag watched by one more thread, which calls [`Sleepers::arm`] before each sleep.
+    pub fn watch(&mut self) {
+        self.watchers += 1;
+    }
+
+    /// Puts the mark up, after the thread that watches has announced itself on the flag that it sleeps on, and before its
+    /// [`Announced::order`] and its last look.
+    ///
+    /// It stores also where the mark is up. A load may miss that a triggerer is taking it down, which then misses the announcement; of two
+    /// exchanges the later one sees what comes before the other.
+    pub fn arm(&mut self, bell: &impl Bell) {
+        if self.count == 0 {
+            bell.swap(self.value());
+        } else {
+            self.raise(bell);
+        }
+    }
+
+    /// Ends a [`Sleepers::watch`].
+    pub fn unwatch(&mut self, bell: &impl Bell) {
+        self.watchers -= 1;
+        if self.watchers == 0 && self.count == 0 {
             bell.swap(AWAKE);
         }
     }
 
+    /// Raises the flag, to another value than before where anybody sleeps on it.
+    fn raise(&mut self, bell: &impl Bell) {
+        self.round = self.round % ROUNDS + 1;
+        bell.swap(self.value());
+    }
+
     /// What the flag is now. It is the same in both byte orders: the kernel compares it in the machine's, and members of both may share it.
     fn value(&self) -> u32 {
-        let [low, high] = self.round.to_le_bytes();
-        u32::from_le_bytes([low, high, high, low])
+        let [low, high] = if self.count == 0 { [0; 2] } else { self.round.to_le_bytes() };
+        let mark = if self.watchers == 0 { 0 } else { WATCHED };
+        u32::from_le_bytes([low, high, high, low]) | mark
     }
 }
 
@@ -112,6 +159,7 @@ mod tests {
     struct Counted {
         flag: Cell<u32>,
         woken: Cell<u32>,
+        watchers_woken: Cell<u32>,
     }
 
     impl Bell for Counted {
@@ -129,6 +177,10 @@ mod tests {
 
         fn wake(&self) {
             self.woken.set(self.woken.get() + 1);
+        }
+
+        fn wake_watchers(&self) {
+            self.watchers_woken.set(self.watchers_woken.get() + 1);
         }
 
         fn light(&self) {}
@@ -151,11 +203,43 @@ mod tests {
     }
 
     #[test]
+    fn mark_wakes_watchers_alone_and_stays_until_the_last_one_goes() {
+        let (bell, mut sleepers) = (Counted::default(), Sleepers::default());
+        sleepers.watch();
+        sleepers.arm(&bell);
+        assert_eq!(bell.load(), bell.load().swap_bytes());
+        assert!(ring(&bell) && !ring(&bell));
+        sleepers.arm(&bell);
+        let one = sleepers.announce(&bell);
+        assert!(ring(&bell));
+        assert_eq!((bell.woken.get(), bell.watchers_woken.get()), (1, 2));
+        sleepers.withdraw(one, &bell);
+        // Somebody who has slept leaves the mark up.
+        assert!(ring(&bell));
+        sleepers.arm(&bell);
+        sleepers.unwatch(&bell);
+        assert!(!ring(&bell));
+        assert_eq!((bell.woken.get(), bell.watchers_woken.get()), (1, 3));
+    }
+
+    #[test]
+    fn mark_that_is_put_up_again_does_not_let_a_roused_thread_sleep() {
+        let (bell, mut sleepers) = (Counted::default(), Sleepers::default());
+        sleepers.watch();
+        let roused = sleepers.announce(&bell);
+        ring(&bell);
+        sleepers.arm(&bell);
+        assert_ne!(bell.load(), roused.0);
+        sleepers.withdraw(roused, &bell);
+        sleepers.unwatch(&bell);
+    }
+
+    #[test]
     fn flag_that_is_raised_anew_is_another_in_both_byte_orders() {
         let (bell, mut sleepers) = (Counted::default(), Sleepers::default());
         let stays = sleepers.announce(&bell);
         let mut last = stays;
-        for _ in 0..u16::MAX - 1 {
+        for _ in 0..ROUNDS - 1 {
             ring(&bell);
             let next = sleepers.announce(&bell);
             assert!(next != last && next != stays && next.0 != AWAKE && next.0.swap_bytes() == next.0);

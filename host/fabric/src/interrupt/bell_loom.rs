@@ -6,7 +6,7 @@ use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use loom::sync::{Arc, Mutex};
 use loom::thread::{self, Thread};
 
-use crate::interrupt::bell::{Bell, Sleepers, ring};
+use crate::interrupt::bell::{Bell, Sleepers, ring, rouse};
 
 /// Which of the two fences are there.
 #[derive(Clone, Copy)]
@@ -22,6 +22,14 @@ struct ModelBell {
     flag: AtomicU32,
     asleep: Mutex<Vec<Thread>>,
     fences: Fences,
+    /// What who waits for one of several sleeps on.
+    watchers: Option<Arc<ModelBell>>,
+}
+
+impl ModelBell {
+    fn new(fences: Fences, watchers: Option<Arc<ModelBell>>) -> Self {
+        ModelBell { flag: AtomicU32::new(0), asleep: Mutex::new(Vec::new()), fences, watchers }
+    }
 }
 
 impl Bell for ModelBell {
@@ -47,6 +55,14 @@ impl Bell for ModelBell {
         asleep.iter().for_each(Thread::unpark);
     }
 
+    fn wake_watchers(&self) {
+        if let Some(watchers) = &self.watchers
+            && watchers.load() != 0
+        {
+            rouse(&**watchers);
+        }
+    }
+
     fn light(&self) {
         if self.fences.light {
             fence(Ordering::SeqCst);
@@ -69,7 +85,10 @@ struct Interrupt {
 
 impl Interrupt {
     fn new(fences: Fences) -> Arc<Self> {
-        let bell = ModelBell { flag: AtomicU32::new(0), asleep: Mutex::new(Vec::new()), fences };
+        Self::with(ModelBell::new(fences, None))
+    }
+
+    fn with(bell: ModelBell) -> Arc<Self> {
         Arc::new(Interrupt { count: AtomicU64::new(0), bell, taking: Mutex::new((0, Sleepers::default())) })
     }
 
@@ -169,6 +188,55 @@ fn two_sleepers_are_woken_by_two_triggers() {
     });
 }
 
+/// Waits for triggers of an interrupt as of one of several, on the flag of those who do.
+fn wait_for_several(interrupt: &Interrupt, several: &ModelBell, triggers: u32) {
+    let mut sleepers = Sleepers::default();
+    interrupt.taking.lock().unwrap().1.watch();
+    for _ in 0..triggers {
+        loop {
+            let announced = sleepers.announce(several);
+            interrupt.taking.lock().unwrap().1.arm(&interrupt.bell);
+            announced.order(several);
+            let has_come = interrupt.take(&mut interrupt.taking.lock().unwrap().0);
+            if !has_come {
+                announced.park(several);
+            }
+            sleepers.withdraw(announced, several);
+            if has_come {
+                break;
+            }
+        }
+    }
+}
+
+fn trigger_wakes_who_waits_for_several(fences: Fences) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(move || {
+        let several = Arc::new(ModelBell::new(fences, None));
+        let interrupt = Interrupt::with(ModelBell::new(fences, Some(Arc::clone(&several))));
+        let own = Arc::clone(&interrupt);
+        let triggerer = thread::spawn(move || {
+            own.trigger();
+            // The mark may be up from before the first sleep.
+            own.trigger();
+        });
+        wait_for_several(&interrupt, &several, 2);
+        triggerer.join().unwrap();
+    });
+}
+
+#[test]
+fn trigger_of_a_watched_interrupt_is_not_slept_through() {
+    trigger_wakes_who_waits_for_several(BOTH);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn without_the_triggerers_barrier_who_waits_for_several_is_not_woken() {
+    trigger_wakes_who_waits_for_several(Fences { light: false, ..BOTH });
+}
+
 /// The bell of a member, on which each thread waits for an outcome of its own. Outcomes and sleepers have one lock.
 struct Waiting {
     bell: ModelBell,
@@ -205,7 +273,7 @@ fn outcome_is_not_slept_through_where_the_next_thread_begins_to_wait() {
     // The wake-up that is lost by a flag of one value takes fewer.
     model.preemption_bound = Some(3);
     model.check(|| {
-        let bell = ModelBell { flag: AtomicU32::new(0), asleep: Mutex::new(Vec::new()), fences: BOTH };
+        let bell = ModelBell::new(BOTH, None);
         let waiting = Arc::new(Waiting { bell, state: Mutex::new(([false; 2], Sleepers::default())) });
         let (own, other) = (Arc::clone(&waiting), Arc::clone(&waiting));
         let first = thread::spawn(move || {

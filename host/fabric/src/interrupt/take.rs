@@ -68,6 +68,11 @@ impl<V: ViewPort> Take<V> {
         has_come
     }
 
+    /// Has it triggered by this member itself.
+    pub fn raise(&mut self) {
+        self.kept = with(self.kept, 1, self.is_counting);
+    }
+
     /// Forgets what has come.
     pub fn forget(&mut self) {
         self.look();
@@ -78,10 +83,15 @@ impl<V: ViewPort> Take<V> {
     fn look(&mut self) {
         for triggerer in &mut self.triggerers {
             let new = triggerer.new_since(self.place);
-            self.kept =
-                if self.is_counting { (self.kept + new).min(MOST_KEPT) } else { self.kept.max(new.min(1)) };
+            self.kept = with(self.kept, new, self.is_counting);
         }
     }
+}
+
+/// What is kept when more has come.
+#[inline]
+fn with(kept: u64, new: u64, is_counting: bool) -> u64 {
+    if is_counting { (kept + new).min(MOST_KEPT) } else { kept.max(new.min(1)) }
 }
 
 impl<V: ViewPort> Triggerer<V> {

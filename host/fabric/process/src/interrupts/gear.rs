@@ -31,7 +31,7 @@ impl Gear {
     /// The bell of an interrupt. `peer` is the other process; `None` if it is this one.
     pub(crate) fn bell(&self, place: Place, peer: Option<&Peer>) -> FlagBell {
         let is_fenced = peer.is_none_or(Peer::needs_full_fence);
-        FlagBell::of_triggerer(self.bells.flag(place.slot), is_fenced)
+        FlagBell::of_triggerer(self.bells.flag(place.slot), self.bells.watchers(), is_fenced)
     }
 
     /// The sender of a data interrupt, which is connected to. Its window is made when the interrupt is connected to first.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use beeline_fabric::{MemberNumber, PairId, Place, has_begun};
+use beeline_fabric::{MAX_MESSAGE_BYTES, MemberNumber, PairId, Place, has_begun};
 use beeline_window::ReceiveError;
 
 use crate::words::View;
@@ -66,6 +66,18 @@ impl Inbox {
                 inlet.sender_gone();
             }
         }
+    }
+
+    /// Whether there is a message. It is kept for the next that takes one.
+    pub(crate) fn has_message(&mut self) -> bool {
+        if self.kept.is_none() {
+            let mut message = vec![0; MAX_MESSAGE_BYTES];
+            if let Some(Ok(bytes)) = self.take(&mut message) {
+                message.truncate(bytes);
+                self.kept = Some(message);
+            }
+        }
+        self.kept.is_some()
     }
 
     /// Takes the next message, and says how long it is. One that is longer than `into` stays.

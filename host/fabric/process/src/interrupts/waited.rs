@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use beeline_contract_memory::WaitPolicy;
-use beeline_fabric::{Bell, InterruptKind, MemberNumber, PairId, Place, Refusal, Sleepers, Take, rouse};
+use beeline_fabric::{
+    Bell, InterruptKind, MemberNumber, PairId, Place, Refusal, Sleepers, Take, ring, rouse,
+};
 use beeline_mmio::Flag;
 
 use super::inbox::{Inbox, User};
@@ -20,6 +22,8 @@ const LOOKS_A_CLOCK: u32 = 64;
 #[derive(Debug)]
 pub(crate) struct Waited {
     flag: Flag,
+    /// What threads sleep on that wait for one of several things.
+    watchers: Flag,
     taking: Mutex<Taking>,
     is_removed: AtomicBool,
 }
@@ -48,9 +52,14 @@ impl What {
 }
 
 impl Waited {
-    pub(crate) fn new(flag: Flag, what: What) -> Self {
+    pub(crate) fn new(flag: Flag, watchers: Flag, what: What) -> Self {
         let taking = Mutex::new(Taking { sleepers: Sleepers::default(), what });
-        Waited { flag, taking, is_removed: AtomicBool::new(false) }
+        Waited { flag, watchers, taking, is_removed: AtomicBool::new(false) }
+    }
+
+    /// The bell, as somebody has it who triggers.
+    fn bell(&self) -> FlagBell {
+        FlagBell::of_triggerer(self.flag.clone(), self.watchers.clone(), true)
     }
 
     /// Takes in a member that may trigger it.
@@ -72,9 +81,10 @@ impl Waited {
     /// Wakes who sleeps, after [`Waited::gone`]: whoever is gone may have been killed after it had triggered, and also after it had taken the
     /// flag down. Of a flag that is another interrupt's by now nobody loses a trigger.
     pub(crate) fn wake(&self) {
-        let bell = FlagBell::of_triggerer(self.flag.clone(), true);
+        let bell = self.bell();
         if !rouse(&bell) {
             bell.wake();
+            bell.wake_watchers();
         }
     }
 
@@ -86,13 +96,49 @@ impl Waited {
         drop(taking);
         // Pairs with the barrier of a sleeper: either its last look sees the removal, or the flag is seen here.
         fence(Ordering::SeqCst);
-        rouse(&FlagBell::of_triggerer(self.flag.clone(), true));
+        rouse(&self.bell());
         was_removed
     }
 
     pub(crate) fn is_removed(&self) -> bool {
         // Acquire: pairs with the store in `remove`.
         self.is_removed.load(Ordering::Acquire)
+    }
+
+    /// Triggers an interrupt without data, without anybody's count.
+    pub(crate) fn raise(&self) -> Result<(), Refusal> {
+        if self.is_removed() {
+            return Err(Refusal::IllegalParameter);
+        }
+        if let What::Counts(take) = &mut self.lock().what {
+            take.raise();
+        }
+        ring(&self.bell());
+        Ok(())
+    }
+
+    /// Has its flag watched, until [`Waited::unwatch`].
+    pub(crate) fn watch(&self) {
+        self.lock().sleepers.watch();
+    }
+
+    pub(crate) fn unwatch(&self) {
+        let bell = self.bell();
+        self.take_part(|sleepers| sleepers.unwatch(&bell));
+    }
+
+    /// Puts the mark of the flag up, if it is down.
+    pub(crate) fn arm(&self) {
+        let bell = self.bell();
+        self.take_part(|sleepers| sleepers.arm(&bell));
+    }
+
+    /// Takes what has come, without waiting.
+    pub(crate) fn try_take<T>(
+        &self,
+        mut take: impl FnMut(&mut What) -> Option<T>,
+    ) -> Result<Option<T>, Refusal> {
+        self.look(&mut take)
     }
 
     /// Forgets what has come of an interrupt without data.

@@ -93,7 +93,7 @@ impl Shared {
         let reachable = if is_itself {
             self.reach_itself().map_err(Into::into)
         } else {
-            reach(&self.domain, (node, member), self.own, &self.bell)
+            reach(&self.domain, (node, member), self.own, self.rung())
         };
         let reached = match reachable {
             Ok((made, reached)) => {

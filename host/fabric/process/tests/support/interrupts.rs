@@ -73,6 +73,7 @@ impl Interrupts {
             ["trigger", name, times] => {
                 said((0..number(times)).try_for_each(|_| self.triggers[name].trigger()))
             }
+            ["trigger-without-calls", name, times] => self.trigger_without_calls(name, number(times)),
             ["trigger-data", name, text, bytes] => {
                 said(self.data_triggers[name].trigger(&message(text, number(bytes))))
             }
@@ -154,6 +155,20 @@ impl Interrupts {
     ) -> String {
         let connected = member.connect_data_interrupt(node, of, AdapterNumber::new(0).unwrap(), wait);
         said(connected.map(|trigger| drop(self.data_triggers.insert(name.to_owned(), trigger))))
+    }
+
+    /// Triggers in a mode in which the kernel kills who asks it for anything but to read and to write, and says so itself.
+    fn trigger_without_calls(&self, name: &str, times: usize) -> ! {
+        use rustix::thread::{SecureComputingMode, set_secure_computing_mode};
+        let trigger = &self.triggers[name];
+        set_secure_computing_mode(SecureComputingMode::Strict).unwrap();
+        let is_done = (0..times).all(|_| trigger.trigger().is_ok());
+        let said: &[u8] = if is_done { b"@ok\n" } else { b"@refused\n" };
+        let _written = rustix::io::write(std::io::stdout(), said);
+        loop {
+            // To end takes a call, too. The test kills this process.
+            std::hint::spin_loop();
+        }
     }
 
     /// Triggers and waits by turns.

@@ -44,7 +44,7 @@ impl Service for Welcoming {
             Ok(_) => return Ok(Answer::refusal(Refusal::new("no descriptors are wanted"), fds)),
             Err(error) => return Ok(Answer::refusal(Refusal::new(error.to_string()), fds)),
         };
-        let (member, peer) = (Weak::clone(&self.0), peer.id());
+        let (member, peer) = (Weak::clone(&self.member), peer.id());
         Ok(Answer::later(move |_| {
             let shared = member.upgrade().ok_or_else(|| Refusal::new("the member leaves the fabric"))?;
             shared.lend(peer, lent)

@@ -20,25 +20,7 @@ pub fn make(names: &Names, words: &[&str]) -> String {
                     .1,
             )
         }
-        "many_told" => {
-            let (sd, first, callback) = (at(1), n(2), super::told::ON_LOCAL as Pointer);
-            let make = |id: u32| {
-                let name = format!("many{id}");
-                let create = |place| sci::SCICreateSegment(sd, place, id, 64, callback, how(words[4]), 1);
-                let made = names.put(&name, create).1;
-                let prepared = sci::SCIPrepareSegment(names.get(&name), 0, 0).1;
-                [made, prepared, sci::SCISetSegmentAvailable(names.get(&name), 0, 0).1]
-            };
-            code((first..first + n(3)).flat_map(make).find(|code| *code != 0).unwrap_or(0))
-        }
-        "many_connected" => {
-            let (sd, node, first, null) = (at(1), n(2), n(3), core::ptr::null_mut());
-            let connect = |id: u32| {
-                let name = format!("many{id}");
-                names.put(&name, |place| sci::SCIConnectSegment(sd, place, node, id, 0, null, null, 0, 0)).1
-            };
-            code((first..first + n(4)).map(connect).find(|code| *code != 0).unwrap_or(0))
-        }
+        "many_told" | "many_connected" => many(names, words),
         "threads" => std::fs::read_dir("/proc/self/task").unwrap().count().to_string(),
         "connect_told" => {
             let (node, id, flags, how) = (n(3), n(4), flags(&words[5..6]), how(words[6]));
@@ -93,4 +75,25 @@ pub fn make(names: &Names, words: &[&str]) -> String {
         "abort" => code(sci::SCIAbortDMAQueue(at(1), flags(&words[2..])).1),
         _ => super::interrupts::make(names, words),
     }
+}
+
+/// Makes many segments with callbacks, or connects to them.
+fn many(names: &Names, words: &[&str]) -> String {
+    let n = |index: usize| number(words[index]);
+    let (sd, null) = (names.get(words[1]), core::ptr::null_mut());
+    let (first, count) = if words[0] == "many_told" { (n(2), n(3)) } else { (n(3), n(4)) };
+    let make = |id: u32| {
+        let name = format!("many{id}");
+        if words[0] == "many_connected" {
+            let connect = |place| sci::SCIConnectSegment(sd, place, n(2), id, 0, null, null, 0, 0);
+            return names.put(&name, connect).1;
+        }
+        let (callback, how) = (super::told::ON_LOCAL as Pointer, how(words[4]));
+        let create = |place| sci::SCICreateSegment(sd, place, id, 64, callback, how, 1);
+        let made = names.put(&name, create).1;
+        let prepared = sci::SCIPrepareSegment(names.get(&name), 0, 0).1;
+        // All of them are done, or the test fails.
+        made | prepared | sci::SCISetSegmentAvailable(names.get(&name), 0, 0).1
+    };
+    code((first..first + count).map(make).find(|code| *code != 0).unwrap_or(0))
 }

@@ -23,7 +23,7 @@ pub enum Source<'a> {
     DataInterrupt(&'a DataInterrupt),
 }
 
-/// What has happened.
+/// What [`FabricMember::wait_any`] tells of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happened {
     ToSegment(LocalEvent),

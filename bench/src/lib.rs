@@ -25,6 +25,7 @@ mod fabric;
 pub mod fan_in;
 mod figure;
 pub mod frames_under_attack;
+pub mod group;
 pub mod idle;
 pub mod key_value;
 pub mod kv;

@@ -4,7 +4,7 @@ use beeline_session::with_causes;
 
 use crate::{
     BenchError, Failed, Report, Settings, byte_stream, bytes, connect, copy_sizes, dma, fan_in,
-    frames_under_attack, idle, key_value, kv_fill, lap, nic_one_way, nic_rate, peer_death, round_trip,
+    frames_under_attack, group, idle, key_value, kv_fill, lap, nic_one_way, nic_rate, peer_death, round_trip,
     rpc_rate, rpc_ring, rpc_round_trip, segment, simulation, sisci, store, stream, waiter, wake_up,
     watch_latency, wire_round_trip, work,
 };
@@ -75,6 +75,11 @@ pub const BENCHES: &[Bench] = &[
         name: "dma",
         about: "jobs of DMA of 4 KiB to 16 MiB between segments: waited for, started before; stores, memcpy",
         run: dma::run,
+    },
+    Bench {
+        name: "group",
+        about: "64 B to a group of 8 holders by one store, to 8 segments by a store each; until all have it",
+        run: group::run,
     },
     Bench {
         name: "rpc-round-trip",

@@ -207,7 +207,7 @@ mod tests {
     use std::process::{Child, Command, Stdio};
 
     use beeline_domain::DomainConfig;
-    use beeline_fabric::SegmentId;
+    use beeline_fabric::{PairId, SegmentId};
 
     use super::*;
 
@@ -267,6 +267,34 @@ mod tests {
         assert_eq!(found.candidates, [Candidate { member: MemberNumber(5), slot: Slot(2) }]);
         // It is in use again, once.
         assert_eq!(names.carry_out(NameOp::Put(name, Slot(3)), |_| false), Answer::Taken);
+    }
+
+    /// Of a holder that has left, or holds another memory by now, nobody knows whether its memory is that of those who have the name.
+    #[test]
+    fn name_is_put_beside_others_only_if_the_holder_that_was_asked_still_has_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = DomainConfig { root: Some(dir.path().to_owned()), name: "fabric".to_owned() };
+        let domain = Domain::open(&config).unwrap();
+        let join = |number| Names::join(domain.clone(), NodeId(4), NonZeroU64::new(number).unwrap()).unwrap();
+        let (asked, other, joins) = (join(5), join(6), join(7));
+        let name = Name::segment_of(NodeId::GROUPS, SegmentId(7));
+        let lent = beeline_fabric::Lent { slot: Slot(1), incarnation: 1 };
+        let group = NonZeroU64::MIN;
+        let of = beeline_fabric::Holder { pair: PairId(1), member: MemberNumber(5), lent, bytes: 64, group };
+        let beside = |names: &Names, has_open: bool| {
+            names.carry_out(NameOp::PutBeside(name, Slot(9), of), |asked| {
+                assert_eq!(asked, of);
+                has_open
+            })
+        };
+        assert_eq!(asked.carry_out(NameOp::Put(name, Slot(1)), |_| false), Answer::Done);
+        assert_eq!(beside(&joins, false), Answer::Taken);
+        assert_eq!(beside(&other, true), Answer::Done);
+        asked.leave();
+        // Somebody has the name, and not the one who was asked, whatever its board said.
+        assert_eq!(beside(&joins, true), Answer::Taken);
+        other.leave();
+        assert_eq!(beside(&joins, true), Answer::Done);
     }
 
     #[test]

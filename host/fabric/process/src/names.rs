@@ -81,18 +81,29 @@ impl Names {
     ) -> Answer {
         let done = match op {
             NameOp::Put(name, slot) => self.put(name, slot, |holder, entry| holder.put(entry, |_| false)),
-            NameOp::PutBeside(name, slot, of) => self.put(name, slot, |holder, entry| {
-                let is_it = |found: &beeline_domain::Found| {
-                    candidate(*found) == (Candidate { member: of.member, slot: of.lent.slot })
-                };
-                // Whoever lives and has the name has this memory if the one who was asked for it still has it. The decision is made while
-                // nobody else puts the name or takes it out.
-                holder.put_beside(entry, |all| all.is_empty() || all.iter().any(is_it) && has_open(of))
-            }),
+            NameOp::PutBeside(name, slot, of) => {
+                let asked = Candidate { member: of.member, slot: of.lent.slot };
+                self.put_beside(name, slot, asked, || has_open(of))
+            }
             NameOp::Remove(name, slot) => self.remove(name, slot),
             NameOp::Find(node, name) => self.find(node, name).map(Answer::Found),
         };
         done.unwrap_or_else(|error| failed(&error))
+    }
+
+    /// Puts a name beside those of others. Whoever lives and has the name has this member's memory if the one who was asked for it still has it.
+    /// The decision is made while nobody else puts the name or takes it out.
+    fn put_beside(
+        &self,
+        name: Name,
+        slot: Slot,
+        asked: Candidate,
+        has_open: impl FnOnce() -> bool,
+    ) -> Result<Answer, RegistryError> {
+        let has_name = |all: &[beeline_domain::Found]| all.iter().any(|found| candidate(*found) == asked);
+        self.put(name, slot, |holder, entry| {
+            holder.put_beside(entry, |all| all.is_empty() || has_name(all) && has_open())
+        })
     }
 
     /// Whether anybody of a node lives.
@@ -207,7 +218,7 @@ mod tests {
     use std::process::{Child, Command, Stdio};
 
     use beeline_domain::DomainConfig;
-    use beeline_fabric::{PairId, SegmentId};
+    use beeline_fabric::SegmentId;
 
     use super::*;
 
@@ -278,15 +289,9 @@ mod tests {
         let join = |number| Names::join(domain.clone(), NodeId(4), NonZeroU64::new(number).unwrap()).unwrap();
         let (asked, other, joins) = (join(5), join(6), join(7));
         let name = Name::segment_of(NodeId::GROUPS, SegmentId(7));
-        let lent = beeline_fabric::Lent { slot: Slot(1), incarnation: 1 };
-        let group = NonZeroU64::MIN;
-        let of = beeline_fabric::Holder { pair: PairId(1), member: MemberNumber(5), lent, bytes: 64, group };
-        let beside = |names: &Names, has_open: bool| {
-            names.carry_out(NameOp::PutBeside(name, Slot(9), of), |asked| {
-                assert_eq!(asked, of);
-                has_open
-            })
-        };
+        let of = Candidate { member: MemberNumber(5), slot: Slot(1) };
+        let beside =
+            |names: &Names, has_open: bool| names.put_beside(name, Slot(9), of, || has_open).unwrap();
         assert_eq!(asked.carry_out(NameOp::Put(name, Slot(1)), |_| false), Answer::Done);
         assert_eq!(beside(&joins, false), Answer::Taken);
         assert_eq!(beside(&other, true), Answer::Done);

@@ -105,18 +105,18 @@ impl State {
                 Found::Here(Place { memory: Arc::clone(bank), offset, part })
             });
         }
-        let connection = pair.and_then(Pair::connection);
-        let own = self.fetched.get(&remote).or_else(|| match connection {
-            Some(_) => None,
+        if let Some(own) = self.fetched.get(&remote) {
+            return Found::Here(own.place(part));
+        }
+        // The pair is taken out when its member dies: what is lent is then no entry of this process's board.
+        let Some(pair) = pair else { return Found::Nowhere };
+        match pair.connection() {
+            Some(connection) => Found::There(Wanted { connection: Arc::clone(connection), lent, bytes }),
             // It is this very process.
-            None => self.member.lent(lent).and_then(|(local, _)| self.own.get(&local)),
-        });
-        match (own, connection) {
-            (Some(own), _) => Found::Here(own.place(part)),
-            (None, Some(connection)) => {
-                Found::There(Wanted { connection: Arc::clone(connection), lent, bytes })
+            None => {
+                let own = self.member.lent(lent).and_then(|(local, _)| self.own.get(&local));
+                own.map_or(Found::Nowhere, |own| Found::Here(own.place(part)))
             }
-            (None, None) => Found::Nowhere,
         }
     }
 

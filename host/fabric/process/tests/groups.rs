@@ -176,6 +176,35 @@ fn holder_that_is_stopped_delays_who_joins_and_splits_nothing() {
 }
 
 #[test]
+fn holder_that_is_stopped_hides_the_memory_of_the_others_from_no_connection() {
+    let fabric = Fabric::new();
+    let holders = [holder(&fabric, 4, "first 100000"), holder(&fabric, 8, "ok 100000")];
+    let mut writer = fabric.member(12);
+    for connection in ["v", "w"] {
+        writer.expect(&format!("connect {connection} 252 7 0"), "ok 100000");
+        writer.until(&format!("holders {connection}"), "2");
+    }
+    // Whichever of the two is asked first.
+    for (holder, connection) in holders.iter().zip(["v", "w"]) {
+        holder.stop();
+        writer.expect(&format!("map-remote {connection} 0 8"), "ok 8");
+        holder.signal(rustix::process::Signal::CONT);
+    }
+}
+
+#[test]
+fn map_of_a_group_without_holders_is_no_map_of_another_segment() {
+    let fabric = Fabric::new();
+    let holder = holder(&fabric, 4, "first 100000");
+    let mut writer = writer(&fabric, 12);
+    // In the same entry of its board, in the same incarnation.
+    writer.expect("join g 8 100000", "first 100000");
+    make_available(&mut writer, "g");
+    holder.kill();
+    writer.expect("map-remote w 0 8", "NotConnected");
+}
+
+#[test]
 fn shared_segment_outlives_the_process_that_made_it() {
     let fabric = Fabric::new();
     let mut creator = fabric.member(4);

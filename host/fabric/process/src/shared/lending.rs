@@ -15,13 +15,14 @@ use crate::pair::{PATIENCE, Pair};
 const REST: Duration = Duration::from_millis(1);
 
 impl Shared {
-    /// The memory of a part, which the other member may have to be asked for: of several holders each in turn.
+    /// The memory of a part, which the other member may have to be asked for: of several holders each in turn, and each for [`PATIENCE`] at
+    /// most.
     ///
     /// # Errors
     /// [`Refusal::NotConnected`]: the member has no such segment any more. [`Refusal::NodeNotResponding`]: it does not answer, or passes
     /// something else.
     pub(crate) fn have(&self, found: Found, of: Of, part: Part) -> Result<Place, Refusal> {
-        let (mut found, began) = (found, Instant::now());
+        let (mut found, began, mut asked) = (found, Instant::now(), 0);
         loop {
             let (refusal, remote) = match (found, of) {
                 (Found::Here(place), _) => return Ok(place),
@@ -40,8 +41,10 @@ impl Shared {
             let call = Call::StartSequence(remote);
             let started = self.enter(|state, now| state.member.call(call, now));
             let is_lost = matches!(started, Ok(Done::Now(Value::Started(SequenceStatus::NotRetriable, _))));
+            asked += 1;
             let mut state = self.lock();
-            if is_lost || !state.member.is_held(remote) || began.elapsed() >= PATIENCE {
+            let is_over = asked >= state.member.holders_of(remote) && began.elapsed() >= PATIENCE;
+            if is_lost || !state.member.is_held(remote) || is_over {
                 return Err(refusal);
             }
             state.member.pass_over_holder(remote);

@@ -76,7 +76,8 @@ impl Pool {
         state.next += 1;
         let number = state.next;
         state.resources.insert(number, Arc::downgrade(&caller.0));
-        if state.threads > 0 {
+        // A thread that has stopped to lead and ends is none that leads. One that is idle leads once it finds that nobody does.
+        if state.has_leader || state.idle > 0 {
             drop(state);
             events.look_again();
             return Ok(());
@@ -92,6 +93,10 @@ impl Pool {
 
     /// Waits until every thread has ended, after the callbacks of all resources were stopped. In a callback it waits for nobody.
     pub(crate) fn end(&self, events: &impl Events) {
+        // What could not be removed is not called any more.
+        self.lock().resources.clear();
+        // In a callback, too: who leads has the session until it looks.
+        events.look_again();
         let mut state = self.lock();
         while state.threads > 0 && !is_in_callback() {
             drop(state);
@@ -304,6 +309,32 @@ mod tests {
         assert_eq!(said.recv(), Ok(RESOURCES));
         waits.stop();
         others.iter().for_each(|(caller, _)| caller.stop());
+        fixture.pool.end(&*fixture.changes);
+        assert_eq!(fixture.pool.lock().threads, 0);
+    }
+
+    #[test]
+    fn resource_that_begins_while_the_last_thread_ends_is_called() {
+        let fixture = Fixture::default();
+        for number in 0..5000 {
+            let (say, said) = channel();
+            let (caller, tell) = fixture.resource(move |number| {
+                say.send(number).unwrap();
+                2
+            });
+            fixture.tell(&tell, number);
+            assert_eq!(said.recv_timeout(Duration::from_secs(60)), Ok(number));
+            caller.stop();
+            // The leader finds that nothing is left, about when the next resource begins.
+            fixture.changes.look_again();
+        }
+        fixture.pool.end(&*fixture.changes);
+    }
+
+    #[test]
+    fn end_waits_for_no_resource_that_was_not_stopped() {
+        let fixture = Fixture::default();
+        let (_caller, _tell) = fixture.resource(|_| 2);
         fixture.pool.end(&*fixture.changes);
         assert_eq!(fixture.pool.lock().threads, 0);
     }

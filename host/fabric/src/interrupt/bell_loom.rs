@@ -174,7 +174,10 @@ fn sleeper_is_woken_although_another_one_gives_up() {
 
 #[test]
 fn two_sleepers_are_woken_by_two_triggers() {
-    loom::model(|| {
+    // Four exchanges of a flag in each thread: without a bound it does not end in an hour.
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
         let interrupt = Interrupt::new(BOTH);
         let (own, other) = (Arc::clone(&interrupt), Arc::clone(&interrupt));
         let triggerer = thread::spawn(move || {

@@ -2,6 +2,9 @@
 //!
 //! Only BARs have such addresses for who is no driver. Memory of the host has, too, and whoever could open it (`/dev/mem`) would have all
 //! of it; a kernel that is strict about it (`STRICT_DEVMEM`) gives it to nobody. So it is not there.
+//!
+//! The addresses are those that sysfs lists: the CPU's. Where the host bridge does not translate, as on PCs, a device uses the same ones;
+//! elsewhere (some Arm and POWER machines) what the registers of the BAR say and what another device would use differ from them.
 
 use std::fmt;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -142,7 +145,7 @@ impl BarPart {
         self.bytes
     }
 
-    /// Where the part begins on the bus, as devices address it.
+    /// Where the part begins, as sysfs lists it: the address on the bus, too, where the host bridge does not translate.
     pub fn bus_address(&self) -> u64 {
         self.bus_address
     }

@@ -188,8 +188,9 @@ impl Region {
             "{bytes} bytes at offset {offset_bytes} are not whole words"
         );
         let start = self.at(offset_bytes, bytes);
+        check_start(start, WORD_BYTES);
         for offset in (0..bytes).step_by(WORD_BYTES) {
-            // SAFETY: inside the range that `at` checked, and aligned because mappings start on pages.
+            // SAFETY: inside the range that `at` checked, and aligned, as `check_start` has found.
             unsafe { words::store_word(start.wrapping_add(offset), word) }
         }
     }
@@ -216,7 +217,10 @@ impl Region {
             offset_bytes.is_multiple_of(alignment),
             "offset {offset_bytes} is not a multiple of {alignment}"
         );
-        let start = NonNull::new(self.at(offset_bytes, bytes)).expect("inside a mapping, which is not at 0");
+        let start = self.at(offset_bytes, bytes);
+        // What needs pages asks the kernel, which checks them.
+        check_start(start, alignment.min(LINE_BYTES));
+        let start = NonNull::new(start).expect("inside a mapping, which is not at 0");
         Span::new(start, bytes, Arc::clone(&self.mapping))
     }
 
@@ -230,6 +234,15 @@ impl Region {
         }
         self.mapping.start().as_ptr().wrapping_add(offset_bytes)
     }
+}
+
+/// Memory of the program, which a segment has as it is, begins at any address.
+#[track_caller]
+fn check_start(start: *mut u8, alignment: usize) {
+    assert!(
+        start.addr().is_multiple_of(alignment),
+        "memory at {start:p} does not begin at a multiple of {alignment}: of such memory there are copies only"
+    );
 }
 
 #[cfg(test)]

@@ -148,11 +148,13 @@ impl MappedSegment {
     }
 
     /// The segment as a region, for words, windows and copies; `None` if it is mapped for reading. It counts as a pointer does.
+    /// One of memory that the program has at an odd address ([`RegisteredMemory::as_it_is`]) is for copies: what needs an alignment that
+    /// the address has not panics.
     pub fn region(&self) -> Option<Region> {
         (self.access == Access::ReadWrite).then(|| Region::of(Arc::clone(&self.mapping)))
     }
 
-    /// The segment as a region to load from. It counts as a pointer does.
+    /// The segment as a region to load from, as [`MappedSegment::region`]. It counts as a pointer does.
     pub fn read_only_region(&self) -> ReadOnlyRegion {
         memory::read_only(Arc::clone(&self.mapping))
     }

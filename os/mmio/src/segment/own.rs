@@ -34,7 +34,8 @@ impl OwnMemory {
         let object = format!("descriptor {}", fd.as_raw_fd());
         let stat = rustix::fs::fstat(fd).map_err(unexamined(&object))?;
         let file = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev), stat.st_ino);
-        let entries = process_maps::inside(address, bytes);
+        let entries = process_maps::inside(address, bytes)
+            .map_err(|error| refused(format!("/proc/self/maps cannot be read: {error}")))?;
         let first = entries.first().ok_or_else(|| refused("nothing is mapped there".to_owned()))?;
         let offset_bytes = first.offset_bytes.wrapping_add(address.saturating_sub(first.start) as u64);
         let mut next = address;

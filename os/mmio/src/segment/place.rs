@@ -115,7 +115,7 @@ fn place(source: &Source<'_>, part: Part, options: &SegmentOptions) -> Result<No
 }
 
 fn taken(address: usize, bytes: usize) -> SegmentError {
-    let by = process_maps::inside(address, bytes).into_iter().next();
+    let by = process_maps::inside(address, bytes).ok().and_then(|found| found.into_iter().next());
     let by = by.map_or_else(
         || "another mapping".to_owned(),
         |entry| format!("{:#x}-{:#x} {}", entry.start, entry.end, entry.name()),

@@ -1,7 +1,13 @@
 //! What this process has mapped, as the kernel lists it. Read in small parts, because it is asked when nothing more can be mapped.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, ErrorKind, Seek};
+use std::sync::{Mutex, PoisonError};
+
+use crate::PerProcess;
+
+/// The list, open since it was needed first: it is read, too, when no file more can be opened.
+static KEPT: PerProcess<Mutex<File>> = PerProcess::new();
 
 /// A line of `/proc/self/maps`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,12 +54,58 @@ fn parse(line: &str) -> Option<Entry> {
     })
 }
 
-/// Mappings that have bytes of a range, ascending. Empty where `/proc` is not mounted.
-pub(super) fn inside(start: usize, bytes: usize) -> Vec<Entry> {
-    let Ok(file) = File::open("/proc/self/maps") else { return Vec::new() };
-    let end = start.saturating_add(bytes);
-    let lines = BufReader::new(file).lines().map_while(Result::ok);
-    lines.filter_map(|line| parse(&line)).filter(|entry| entry.start < end && entry.end > start).collect()
+/// The addresses of a line, behind the last one too.
+fn addresses(line: &[u8]) -> Option<(usize, usize)> {
+    let (start, end) = std::str::from_utf8(line.split(|byte| *byte == b' ').next()?).ok()?.split_once('-')?;
+    Some((usize::from_str_radix(start, 16).ok()?, usize::from_str_radix(end, 16).ok()?))
+}
+
+/// Mappings that have bytes of a range, ascending.
+///
+/// # Errors
+/// The kernel's list cannot be opened or not be read to the end of the range: what is mapped is not known.
+pub(super) fn inside(start: usize, bytes: usize) -> io::Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    with_list(|file| {
+        entries = inside_of(BufReader::new(file), (start, start.saturating_add(bytes)))?;
+        Ok(())
+    })?;
+    Ok(entries)
+}
+
+/// Opens the list so that [`inside`] can read it later, whatever happens to the limit of open files.
+pub(super) fn keep_open() -> io::Result<()> {
+    KEPT.get_or_try_init(|| File::open("/proc/self/maps").map(Mutex::new)).map(|_| ())
+}
+
+/// A new file where there can be one: under an emulator the list is as it was when it was opened.
+fn with_list(read: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
+    match (File::open("/proc/self/maps"), KEPT.get()) {
+        (Ok(file), _) => read(&file),
+        (Err(error), None) => Err(error),
+        (Err(_), Some(kept)) => {
+            let mut file = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            file.rewind()?;
+            read(&file)
+        }
+    }
+}
+
+fn inside_of(mut lines: impl BufRead, (start, end): (usize, usize)) -> io::Result<Vec<Entry>> {
+    let (mut entries, mut line) = (Vec::new(), Vec::new());
+    loop {
+        line.clear();
+        if lines.read_until(b'\n', &mut line)? == 0 {
+            return Ok(entries);
+        }
+        let (first, behind) = addresses(&line).ok_or(ErrorKind::InvalidData)?;
+        if first >= end {
+            return Ok(entries);
+        }
+        if behind > start {
+            entries.push(parse(&String::from_utf8_lossy(&line)).ok_or(ErrorKind::InvalidData)?);
+        }
+    }
 }
 
 /// Whether this process has locked any memory into RAM. It has where that is not known.
@@ -63,25 +115,37 @@ pub(super) fn has_locked() -> bool {
     locked.is_none_or(|locked| locked.trim() != "0 kB")
 }
 
-/// Whether a mapping that has bytes of a range is locked into RAM. Takes the kernel as long as this process has pages.
-pub(super) fn is_any_locked(start: usize, bytes: usize) -> bool {
-    let Ok(file) = File::open("/proc/self/smaps") else { return false };
-    is_any_locked_of(BufReader::new(file).lines().map_while(Result::ok), (start, start.saturating_add(bytes)))
+/// The parts of a range that are locked into RAM, each by its first address and the one behind its last. Takes the kernel as long as
+/// this process has pages up to there.
+///
+/// # Errors
+/// As for [`inside`].
+pub(super) fn locked_inside(start: usize, bytes: usize) -> io::Result<Vec<(usize, usize)>> {
+    let file = BufReader::new(File::open("/proc/self/smaps")?);
+    locked_inside_of(file, (start, start.saturating_add(bytes)))
 }
 
 /// A mapping's line, and then lines of what is known of it.
-fn is_any_locked_of(lines: impl Iterator<Item = String>, (start, end): (usize, usize)) -> bool {
-    let mut is_inside = false;
-    for line in lines {
-        if let Some(flags) = line.strip_prefix("VmFlags:") {
-            if is_inside && flags.split_whitespace().any(|flag| flag == "lo") {
-                return true;
+fn locked_inside_of(
+    mut lines: impl BufRead,
+    (start, end): (usize, usize),
+) -> io::Result<Vec<(usize, usize)>> {
+    let (mut parts, mut inside, mut line) = (Vec::new(), None, Vec::new());
+    loop {
+        line.clear();
+        if lines.read_until(b'\n', &mut line)? == 0 {
+            return Ok(parts);
+        }
+        if let Some(flags) = line.strip_prefix(b"VmFlags:") {
+            let is_locked = flags.split(u8::is_ascii_whitespace).any(|flag| flag == b"lo");
+            parts.extend(inside.take().filter(|_| is_locked));
+        } else if let Some((first, behind)) = addresses(&line) {
+            if first >= end {
+                return Ok(parts);
             }
-        } else if let Some(entry) = parse(&line) {
-            is_inside = entry.start < end && entry.end > start;
+            inside = (behind > start).then_some((first.max(start), behind.min(end)));
         }
     }
-    false
 }
 
 /// How many mappings the process has, and how many it may have.
@@ -120,13 +184,40 @@ mod tests {
         }
     }
 
+    const SMAPS: &str = "1000-3000 rw-p 00000000 00:00 0 \nSize: 8 kB\nVmFlags: rd wr lo ac\n\
+                         3000-5000 rw-p 00000000 00:00 0 \nRss: 0 kB\nVmFlags: rd wr mr\n\
+                         5000-6000 rw-p 00000000 00:00 0 \nRss: 0 kB\nVmFlags: rd wr lo\n";
+
     #[test]
-    fn locked_memory_is_found_by_the_flags_of_its_mapping() {
-        let smaps = "1000-3000 rw-p 00000000 00:00 0 \nSize: 8 kB\nVmFlags: rd wr lo ac\n\
-                     3000-5000 rw-p 00000000 00:00 0 \nRss: 0 kB\nVmFlags: rd wr mr\n";
-        let is_any = |start, end| is_any_locked_of(smaps.lines().map(str::to_owned), (start, end));
-        assert!(is_any(0x2fff, 0x3001) && is_any(0, 0x1001));
-        assert!(!is_any(0x3000, 0x5000) && !is_any(0, 0x1000));
+    fn parts_that_are_locked_are_found_by_the_flags_of_their_mappings() {
+        let locked = |start, end| locked_inside_of(SMAPS.as_bytes(), (start, end)).unwrap();
+        assert_eq!(locked(0x2000, 0x5800), [(0x2000, 0x3000), (0x5000, 0x5800)]);
+        assert_eq!(locked(0, 0x1001), [(0x1000, 0x1001)]);
+        assert!(locked(0x3000, 0x5000).is_empty() && locked(0, 0x1000).is_empty());
+    }
+
+    /// What is read, and then an error.
+    struct Broken<'a>(&'a [u8]);
+
+    impl io::Read for Broken<'_> {
+        fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+            match self.0.read(to)? {
+                0 => Err(ErrorKind::OutOfMemory.into()),
+                read => Ok(read),
+            }
+        }
+    }
+
+    #[test]
+    fn list_that_cannot_be_read_is_an_error_unless_the_range_has_been_passed() {
+        let text = b"1000-3000 rw-p 00000000 00:00 0 /caf\xe9\n3000-5000 rw-p 00000000 00:00 0 \n".as_slice();
+        let found = |text, range| inside_of(BufReader::new(Broken(text)), range).map(|found| found.len());
+        assert_eq!(found(text, (0x1000, 0x2000)).unwrap(), 1);
+        assert_eq!(found(text, (0x1000, 0x5001)).unwrap_err().kind(), ErrorKind::OutOfMemory);
+        let odd = found(b"1000-3000 rw-p 0\n", (0x1000, 0x2000));
+        assert_eq!(odd.unwrap_err().kind(), ErrorKind::InvalidData);
+        let locked = locked_inside_of(BufReader::new(Broken(SMAPS.as_bytes())), (0x1000, 0x7000));
+        assert_eq!(locked.unwrap_err().kind(), ErrorKind::OutOfMemory);
     }
 
     #[cfg(not(miri))]
@@ -158,7 +249,7 @@ mod tests {
     #[cfg(not(miri))]
     fn own_stack_is_among_the_mappings() {
         let here = 0u8;
-        let found = inside((&raw const here).addr(), 1);
+        let found = inside((&raw const here).addr(), 1).unwrap();
         assert!(found.len() == 1 && !found[0].is_shared, "{found:?}");
         let (count, limit) = count().unwrap();
         assert!(count > 5 && count < limit, "{count} of {limit}");

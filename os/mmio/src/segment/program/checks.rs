@@ -1,5 +1,9 @@
 //! What is at addresses of the program, as the kernel lists it.
 
+use std::io;
+
+use rustix::io::Errno;
+
 use super::super::process_maps::{self, Entry};
 use super::error::RegisterError;
 
@@ -31,6 +35,14 @@ pub(super) fn is_private(address: usize, bytes: usize) -> Result<(), RegisterErr
     }
 }
 
+/// What is mapped there cannot be found out.
+pub(super) fn not_known(address: usize, bytes: usize) -> impl Fn(io::Error) -> RegisterError {
+    move |error| {
+        let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
+        RegisterError::Refused { address, bytes, what: "found in `/proc/self/maps`", errno }
+    }
+}
+
 fn refused((address, bytes): (usize, usize), why: String) -> RegisterError {
     RegisterError::NotThere { address, bytes, why }
 }
@@ -43,7 +55,7 @@ fn all(
 ) -> Result<(), RegisterError> {
     let range = (address, bytes);
     let mut next = address;
-    for entry in process_maps::inside(address, bytes) {
+    for entry in process_maps::inside(address, bytes).map_err(not_known(address, bytes))? {
         if entry.start > next {
             break;
         }

@@ -12,11 +12,11 @@ use rustix::mm::{MapFlags, MremapFlags, ProtFlags};
 use super::super::process_maps::{self, Entry};
 use super::checks;
 use super::error::RegisterError;
-use super::locked::{is_locked, lock};
-use crate::{MemoryOptions, SharedMemory, ThisProcess};
+use super::locked::{self, Pages};
+use crate::{MemoryOptions, PerProcess, SharedMemory, ThisProcess};
 
 /// Between the look at what is mapped and its replacement nobody else of this crate replaces it.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+static ONE_AT_A_TIME: PerProcess<Mutex<()>> = PerProcess::new();
 
 const BOTH: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
 
@@ -26,8 +26,10 @@ pub(super) struct InPlace {
     start: NonNull<u8>,
     bytes: usize,
     memory: Arc<SharedMemory>,
-    /// The pages were locked before.
-    was_locked: bool,
+    /// The pages that the program had locked before.
+    locked_before: Vec<Pages>,
+    /// All are locked as long as they are shared.
+    is_locked_here: bool,
     /// In a child of fork nothing is put back: the memory is the parent's, too.
     process: ThisProcess,
 }
@@ -40,20 +42,31 @@ impl InPlace {
     pub(super) unsafe fn new(start: NonNull<u8>, bytes: usize, locked: bool) -> Result<Self, RegisterError> {
         let address = start.addr().get();
         let refused = |what| move |errno| RegisterError::Refused { address, bytes, what, errno };
-        let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        // What the end of the registration needs is there when that comes.
+        process_maps::keep_open().map_err(checks::not_known(address, bytes))?;
         checks::is_private(address, bytes)?;
-        let was_locked = is_locked(address, bytes);
+        let pages = (address, address + bytes);
+        let locked_before = locked::of_program(address, bytes)?;
         let memory = SharedMemory::create("beeline-registered", bytes, MemoryOptions::default())?;
         fill(&memory, start, bytes).map_err(refused("copied"))?;
         let beside = Beside::of(&memory, bytes).map_err(refused("mapped"))?;
-        if locked || was_locked {
-            lock(beside.start, bytes)?;
+        let to_lock = if locked { vec![pages] } else { locked::wanted(pages, &locked_before) };
+        for (from, to) in to_lock {
+            let first = beside.start.addr().get() + (from - address);
+            locked::lock_pages((first, first + (to - from)))?;
         }
+        let one = ONE_AT_A_TIME.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+        // Another thread may have registered it meanwhile.
+        checks::is_private(address, bytes)?;
         // SAFETY: private pages of the program, as `is_private` has found, with the same bytes and the same access. Nobody stores into
         // them, as the caller says.
         unsafe { beside.move_to(start) }.map_err(refused("replaced"))?;
-        let memory = Arc::new(memory);
-        Ok(InPlace { start, bytes, memory, was_locked, process: ThisProcess::get() })
+        drop(one);
+        if locked {
+            locked::hold(pages, locked_before.clone());
+        }
+        let (memory, process) = (Arc::new(memory), ThisProcess::get());
+        Ok(InPlace { start, bytes, memory, locked_before, is_locked_here: locked, process })
     }
 
     pub(super) fn memory(&self) -> &Arc<SharedMemory> {
@@ -71,35 +84,52 @@ impl InPlace {
             let is_it = entry.is_shared && entry.device == file && entry.inode == stat.st_ino;
             (is_it && offset == (from - address) as u64).then_some((from - address, to - from))
         };
-        Ok(process_maps::inside(address, bytes).into_iter().filter_map(part).collect())
+        let found = process_maps::inside(address, bytes);
+        let found = found.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+        Ok(found.into_iter().filter_map(part).collect())
     }
 
-    /// Makes a part private again.
+    /// Makes a part private again. It is not locked before it is moved: a limit on locked memory keeps nothing shared.
     fn put_back(&self, offset: usize, bytes: usize) -> Result<(), Errno> {
         let beside = Beside::private(&self.memory, offset, bytes)?;
-        if self.was_locked {
-            // SAFETY: pages of our own, of which this changes no byte.
-            unsafe { rustix::mm::mlock(beside.start.as_ptr().cast(), bytes) }?;
-        }
         let start = NonNull::new(self.start.as_ptr().wrapping_add(offset)).ok_or(Errno::FAULT)?;
         // SAFETY: pages that `new` has put there, which nobody has replaced or unmapped since, and the bytes that they have. Nobody
         // stores into them meanwhile, as `RegisteredMemory::shared` was promised.
-        unsafe { beside.move_to(start) }
+        unsafe { beside.move_to(start) }?;
+        let pages = (start.addr().get(), start.addr().get() + bytes);
+        for part in locked::wanted(pages, &self.locked_before) {
+            if let Err(error) = locked::lock_pages(part) {
+                tracing::warn!(address = part.0, %error, "memory that was locked is not any more");
+            }
+        }
+        Ok(())
+    }
+
+    /// Whoever has mapped the memory can go on storing into it.
+    fn stays_shared(&self, offset: usize, bytes: usize, errno: Errno) {
+        tracing::error!(address = self.start.addr().get() + offset, bytes, %errno, "memory stays shared");
     }
 }
 
+/// Takes no lock but to find out what is there: nobody of this crate replaces what is shared.
 impl Drop for InPlace {
     fn drop(&mut self) {
         if !self.process.is_this() {
             return;
         }
-        let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        let put_back = self
-            .still_there()
-            .and_then(|parts| parts.into_iter().try_for_each(|(offset, bytes)| self.put_back(offset, bytes)));
-        if let Err(errno) = put_back {
-            // Whoever has mapped the memory can go on storing into it.
-            tracing::error!(address = self.start.addr(), bytes = self.bytes, %errno, "memory stays shared");
+        if self.is_locked_here {
+            let address = self.start.addr().get();
+            locked::forget((address, address + self.bytes));
+        }
+        match self.still_there() {
+            Err(errno) => self.stays_shared(0, self.bytes, errno),
+            Ok(parts) => {
+                for (offset, bytes) in parts {
+                    if let Err(errno) = self.put_back(offset, bytes) {
+                        self.stays_shared(offset, bytes, errno);
+                    }
+                }
+            }
         }
     }
 }

@@ -15,11 +15,10 @@ use core::ptr::NonNull;
 use std::sync::Arc;
 
 use self::in_place::InPlace;
-use self::locked::{is_locked, lock};
 use super::options::Access;
 use super::{CopyError, MappedSegment};
-use crate::SharedMemory;
 use crate::mapping::Mapping;
+use crate::{SharedMemory, ThisProcess};
 
 pub use self::error::RegisterError;
 
@@ -28,7 +27,7 @@ pub use self::error::RegisterError;
 pub struct RegisterOptions {
     /// It is only read. Memory that others can map is read and written.
     pub is_source_only: bool,
-    /// It is locked into RAM, as long as it is registered at least.
+    /// It is locked into RAM, all of it, as long as it is registered at least.
     pub locked: bool,
 }
 
@@ -44,7 +43,7 @@ pub struct RegisteredMemory {
 #[derive(Debug)]
 enum Kind {
     /// This process's alone.
-    AsItIs { whole: Arc<Mapping>, is_locked_here: bool },
+    AsItIs { whole: Arc<Mapping>, locked_in: Option<ThisProcess> },
     /// Others can map it.
     Shared(InPlace),
 }
@@ -70,14 +69,14 @@ impl RegisteredMemory {
     ) -> Result<Self, RegisterError> {
         let (start, address) = first(start, bytes)?;
         checks::is_mapped(address, bytes, options.is_source_only)?;
-        let is_locked_here = options.locked && !is_locked(address, bytes);
-        if is_locked_here {
-            lock(start, bytes)?;
+        if options.locked {
+            locked::lock(locked::pages_of(address, bytes), locked::of_program(address, bytes)?)?;
         }
+        let locked_in = options.locked.then(ThisProcess::get);
         let access = if options.is_source_only { Access::ReadOnly } else { Access::ReadWrite };
         // SAFETY: mapped, as `is_mapped` has found, and it stays so, as the caller says.
         let whole = Arc::new(unsafe { Mapping::of_program(start, bytes) });
-        Ok(RegisteredMemory { kind: Kind::AsItIs { whole, is_locked_here }, start, bytes, access })
+        Ok(RegisteredMemory { kind: Kind::AsItIs { whole, locked_in }, start, bytes, access })
     }
 
     /// Makes memory of the program such that other processes can map it. It keeps its address and its bytes. It is private memory for
@@ -86,14 +85,19 @@ impl RegisteredMemory {
     /// When this is dropped the memory is made private again: whoever has mapped it keeps what was there then, and cannot store into what
     /// the program does with it afterwards. What the program has unmapped meanwhile, or put something else in the place of, is left alone.
     ///
-    /// A child that is forked meanwhile shares the memory with this process, and goes on sharing it with whoever has mapped it.
+    /// A child that is forked meanwhile shares the memory with this process, and goes on sharing it with whoever has mapped it. What it
+    /// stores there, the allocator's too when the child frees the memory, the parent and its peers see.
+    ///
+    /// Advice that the program has given of the memory (`madvise`: `MADV_DONTFORK`, `MADV_WIPEONFORK`, `MADV_DONTDUMP`, huge pages), its
+    /// NUMA policy and its protection key are those of new memory from then on.
     ///
     /// # Errors
     /// [`RegisterError`], by which nothing has changed.
     ///
     /// # Safety
     /// As for [`RegisteredMemory::as_it_is`], of processes that it is given to, too. Nobody stores into the memory while this runs and
-    /// while the value is dropped: such stores may be lost. Whoever allocated it does not free it meanwhile.
+    /// while the value is dropped: such stores may be lost. Whoever allocated it does not free it meanwhile, in no child of fork either
+    /// as long as the value lives: `free` stores into memory that the parent uses.
     pub unsafe fn shared(
         start: *mut u8,
         bytes: usize,
@@ -159,9 +163,11 @@ impl RegisteredMemory {
 
 impl Drop for RegisteredMemory {
     fn drop(&mut self) {
-        if let Kind::AsItIs { is_locked_here: true, .. } = self.kind {
-            // SAFETY: memory of the program, of which this changes no byte.
-            let _ = unsafe { rustix::mm::munlock(self.start.as_ptr().cast(), self.bytes) };
+        // A child of fork has no locks of its parent's.
+        if let Kind::AsItIs { locked_in: Some(process), .. } = &self.kind
+            && process.is_this()
+        {
+            locked::unlock(locked::pages_of(self.address(), self.bytes));
         }
     }
 }

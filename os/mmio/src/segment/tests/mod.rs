@@ -1,6 +1,7 @@
 //! Segments: every kind of memory, every option, hostile descriptors, limits.
 
 mod copies;
+mod ends;
 mod hostile;
 mod kinds;
 mod limits;

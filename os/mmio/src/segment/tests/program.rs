@@ -12,14 +12,14 @@ use crate::{RegisterError, RegisterOptions, RegisteredMemory, SharedMemory, chil
 const RW: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
 
 /// Private pages of the program, unmapped when they are dropped. A test uses them by copies alone.
-struct Pages {
+pub(super) struct Pages {
     start: *mut u8,
     bytes: usize,
 }
 
 impl Pages {
     /// Each byte the number of its page and one.
-    fn new(pages: usize) -> Self {
+    pub(super) fn new(pages: usize) -> Self {
         let bytes = pages * PAGE_BYTES;
         // SAFETY: a fresh range chosen by the kernel; nothing of this process is replaced.
         let start = unsafe { mmap_anonymous(ptr::null_mut(), bytes, RW, MapFlags::PRIVATE) };
@@ -28,7 +28,7 @@ impl Pages {
         pages
     }
 
-    fn at(&self, offset: usize) -> *mut u8 {
+    pub(super) fn at(&self, offset: usize) -> *mut u8 {
         self.start.wrapping_add(offset)
     }
 
@@ -39,7 +39,7 @@ impl Pages {
     }
 
     /// Takes a page away.
-    fn unmap(&self, page: usize) {
+    pub(super) fn unmap(&self, page: usize) {
         // SAFETY: a page of our own, which the test does not access any more.
         unsafe { munmap(self.at(page * PAGE_BYTES).cast(), PAGE_BYTES) }.unwrap();
     }
@@ -52,17 +52,17 @@ impl Drop for Pages {
     }
 }
 
-fn load(at: *mut u8) -> u8 {
+pub(super) fn load(at: *mut u8) -> u8 {
     // SAFETY: the test's own memory, which is mapped.
     unsafe { at.read_volatile() }
 }
 
-fn store(at: *mut u8, byte: u8) {
+pub(super) fn store(at: *mut u8, byte: u8) {
     // SAFETY: the test's own memory, which is mapped for stores.
     unsafe { at.write_volatile(byte) };
 }
 
-fn shared(start: *mut u8, bytes: usize) -> Result<RegisteredMemory, RegisterError> {
+pub(super) fn shared(start: *mut u8, bytes: usize) -> Result<RegisteredMemory, RegisterError> {
     shared_with(start, bytes, RegisterOptions::default())
 }
 
@@ -87,8 +87,8 @@ fn peer(memory: &RegisteredMemory) -> MappedSegment {
     MappedSegment::memory(passed.fd(), &options()).unwrap()
 }
 
-fn is_shared(at: *mut u8) -> bool {
-    process_maps::inside(at.addr(), 1).first().unwrap().is_shared
+pub(super) fn is_shared(at: *mut u8) -> bool {
+    process_maps::inside(at.addr(), 1).unwrap().first().unwrap().is_shared
 }
 
 /// Why it is refused: because of what is there.
@@ -205,7 +205,7 @@ fn what_the_program_has_put_in_its_place_is_left_alone() {
         assert_eq!(found, [55]);
         assert!(!is_shared(pages.at(0)) && !is_shared(pages.at(2 * PAGE_BYTES)));
         assert_eq!((load(pages.at(0)), load(pages.at(2 * PAGE_BYTES))), (1, 3));
-        assert!(process_maps::inside(pages.at(3 * PAGE_BYTES).addr(), 1).is_empty());
+        assert!(process_maps::inside(pages.at(3 * PAGE_BYTES).addr(), 1).unwrap().is_empty());
     });
 }
 
@@ -284,8 +284,8 @@ fn memory_as_it_is_begins_anywhere_and_is_only_what_it_is_registered_for() {
     );
 }
 
-fn is_locked(at: *mut u8) -> bool {
-    process_maps::is_any_locked(at.addr(), 1)
+pub(super) fn is_locked(at: *mut u8) -> bool {
+    !process_maps::locked_inside(at.addr(), 1).unwrap().is_empty()
 }
 
 #[test]

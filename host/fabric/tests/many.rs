@@ -55,8 +55,8 @@ fn look_loads_nothing_of_segments_that_nobody_waits_for() {
     let Outcome::Waiting(of_remote) = world.call(1, Call::WaitRemote { remote, timeout_nanos }) else {
         panic!("nothing has happened")
     };
-    // A claim of the segment; a life, a link and an entry of the connection.
-    assert_eq!([0, 1].map(|who| loads_of_look(&mut world, who)), [1, 3]);
+    // A claim of the segment; a life, a link, an entry and twice its group of the connection.
+    assert_eq!([0, 1].map(|who| loads_of_look(&mut world, who)), [1, 5]);
     assert_eq!([0, 1].map(|who| world.processes[who].member.wake_at()), [Some(Nanos(50)); 2]);
     world.now = Nanos(50);
     world.look(0);
@@ -76,6 +76,6 @@ fn events_of_many_connections_are_found_in_one_round() {
     let told = world.processes[1].told.iter();
     let expected = remotes.iter().map(|remote| Told::OfRemote(*remote, RemoteEvent::NotOperational));
     assert!(told.copied().eq(expected), "each is told once, in turn");
-    // Three words each when its event is found, and once more to learn that there is no other.
-    assert_eq!(loads() - before, 2 * 3 * MANY as usize);
+    // Five words each when its event is found, and once more to learn that there is no other.
+    assert_eq!(loads() - before, 2 * 5 * MANY as usize);
 }

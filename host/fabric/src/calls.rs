@@ -28,6 +28,7 @@ impl<A: Adapter> Member<A> {
     /// # Errors
     /// SISCI's code for what is wrong. Then nothing has changed.
     pub fn call(&mut self, call: Call, now: Nanos) -> Result<Done, Refusal> {
+        self.now = now;
         match call {
             Call::CreateSegment { id, is_auto, bytes, is_private, is_empty, has_callback } => {
                 self.create(id, is_auto, bytes, (is_private, is_empty, has_callback))

@@ -31,20 +31,30 @@ impl<A: Adapter> Member<A> {
     }
 
     /// The segment whose memory is asked for, if the member of a pair may have it: one that other members can map, and that it is connected
-    /// to or could hold together with this one.
-    pub fn lends(&self, pair: PairId, lent: Lent) -> Option<(LocalSegment, Memory)> {
+    /// to or could hold together with this one. Memory of the bank that was passed stays when the segment is removed.
+    pub fn lends(&mut self, pair: PairId, lent: Lent) -> Option<(LocalSegment, Memory)> {
         let claims = &self.pairs.consumers.get(&pair)?.claims;
         let claim = Claim::of(claims.load(u32::from(lent.slot.0)));
-        let (local, memory) = self.lent(lent)?;
+        let (local, _) = self.lent(lent)?;
         let is_held = self.locals.get(&local).is_some_and(|local| local.group != 0);
-        (is_held || claim.is_of(lent.incarnation)).then_some((local, memory))
+        if is_held || claim.is_of(lent.incarnation) { self.lends_itself(lent) } else { None }
+    }
+
+    /// As [`Member::lends`], where this member itself is who asks.
+    pub fn lends_itself(&mut self, lent: Lent) -> Option<(LocalSegment, Memory)> {
+        let (local, memory) = self.lent(lent)?;
+        if let Some(local) = self.locals.get_mut(&local) {
+            local.is_lent = true;
+        }
+        Some((local, memory))
     }
 
     /// The segment of this member whose memory is meant, if others can map it and it is not in the bank that they have, or if they can
     /// hold it.
     pub fn lent(&self, lent: Lent) -> Option<(LocalSegment, Memory)> {
-        let is_it = |local: &Local| local.slot == lent.slot && local.entry.incarnation == lent.incarnation;
-        let (handle, local) = self.locals.iter().find(|(_, local)| is_it(local) && !local.is_private)?;
+        let handle = self.locals_by_slot.get(&lent.slot)?;
+        let is_it = |local: &&Local| local.entry.incarnation == lent.incarnation && !local.is_private;
+        let local = self.locals.get(handle).filter(is_it)?;
         match local.memory {
             LocalMemory::There { memory, is_shareable: true, .. } => {
                 let is_own = matches!(memory, Memory::Own { .. });

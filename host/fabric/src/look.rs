@@ -6,7 +6,7 @@ use beeline_contract_adapter::Adapter;
 
 use crate::call::Value;
 use crate::event::{LocalEvent, RemoteEvent};
-use crate::ids::{AskId, LocalSegment, MemberNumber, Nanos, PairId, RemoteSegment};
+use crate::ids::{AskId, LocalSegment, Nanos, PairId, RemoteSegment};
 use crate::member::{Asked, Member};
 use crate::pairs::Ports;
 use crate::refusal::Refusal;
@@ -19,6 +19,7 @@ impl<A: Adapter> Member<A> {
     /// Looks at what other members publish: after a ring, when [`Member::wake_at`] has come, and before the program waits.
     pub fn look(&mut self, now: Nanos) {
         debug_assert!(self.has_noted_all(), "a call has changed what it did not note");
+        self.now = now;
         self.settle();
         self.tell();
         self.expire(now);
@@ -38,7 +39,7 @@ impl<A: Adapter> Member<A> {
                 self.interrupt_named(ticket, interrupt, first_of_auto, &answer);
             }
             Some(Asked::Connect(remote)) => self.name_found(remote, answer, now),
-            Some(Asked::Holders(remote)) => self.holders_found(remote, answer),
+            Some(Asked::Holders(remote)) => self.holders_found(remote, answer, now),
             None => {}
         }
     }
@@ -72,8 +73,7 @@ impl<A: Adapter> Member<A> {
             self.holder_gone(provider.member);
             // Attempts that wait for it ask the next.
             for handle in self.attempts(|_| true) {
-                if self.next_member(handle) == Some(provider.member) {
-                    self.next_candidate(handle, Refusal::NodeNotResponding);
+                if self.leave_member(handle, provider.member) {
                     self.try_candidates(handle, now);
                 }
             }
@@ -247,15 +247,5 @@ impl<A: Adapter> Member<A> {
             _ => false,
         };
         self.index.connecting().filter(is_one).collect()
-    }
-
-    /// The member that an attempt asks next.
-    fn next_member(&self, handle: RemoteSegment) -> Option<MemberNumber> {
-        match &self.remotes.get(&handle)?.stage {
-            Stage::Connecting(Attempt { step: Step::Trying { candidates, .. }, .. }) => {
-                candidates.last().map(|candidate| candidate.member)
-            }
-            _ => None,
-        }
     }
 }

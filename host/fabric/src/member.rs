@@ -9,7 +9,7 @@ use crate::bank::Bank;
 use crate::board::OwnBoard;
 use crate::ids::{
     AdapterNumber, AskId, LocalInterrupt, LocalSegment, Nanos, NodeId, PairId, RemoteSegment, SegmentId,
-    Ticket,
+    Slot, Ticket,
 };
 use crate::index::Index;
 use crate::interrupt::local::{FIRST_AUTO_NUMBER, OwnInterrupt};
@@ -39,6 +39,8 @@ pub struct Member<A: Adapter> {
     pub(crate) bank: Bank,
     pub(crate) slots: Slots,
     pub(crate) locals: BTreeMap<LocalSegment, Local>,
+    /// Which segment each entry of the board is.
+    pub(crate) locals_by_slot: BTreeMap<Slot, LocalSegment>,
     pub(crate) interrupts: BTreeMap<LocalInterrupt, OwnInterrupt>,
     /// The number that is tried first for an interrupt without one.
     pub(crate) next_interrupt: u32,
@@ -55,6 +57,8 @@ pub struct Member<A: Adapter> {
     pub(crate) last_callback: u64,
     /// Nobody has to ring this member for it to look.
     pub(crate) polls: bool,
+    /// When the last call was made.
+    pub(crate) now: Nanos,
     /// The last number that was given out.
     last: u64,
 }
@@ -88,6 +92,7 @@ impl<A: Adapter> Member<A> {
             bank: Bank::default(),
             slots: Slots::default(),
             locals: BTreeMap::new(),
+            locals_by_slot: BTreeMap::new(),
             interrupts: BTreeMap::new(),
             next_interrupt: FIRST_AUTO_NUMBER,
             remotes: BTreeMap::new(),
@@ -99,6 +104,7 @@ impl<A: Adapter> Member<A> {
             told: VecDeque::new(),
             last_callback: 0,
             polls: false,
+            now: Nanos(0),
             last: 0,
         }
     }

@@ -21,6 +21,9 @@ use crate::want::{Answer, Candidate, Found, NameOp, Want};
 /// How long an attempt rests before the next. A program that tries by itself asks as often; each attempt costs it, and nobody else.
 const REST_NANOS: u64 = 1_000_000;
 
+/// How many members one attempt has reached at once.
+const REACHED_AT_ONCE: usize = 8;
+
 /// How long an attempt takes at most that is made once. It has no time of its own, and waits for members that do not answer.
 pub(super) const ONCE_NANOS: u64 = 10_000_000_000;
 
@@ -100,25 +103,20 @@ impl<A: Adapter> Member<A> {
             };
             let (node, name, adapter, reason) = (remote.node, remote.name, remote.adapter, *reason);
             let aim = *aim;
-            let Some(&Candidate { member, slot }) = candidates.last() else {
+            let candidates = candidates.clone();
+            if candidates.is_empty() {
                 self.failed(handle, reason, now);
                 return;
-            };
-            let Some(pair) = self.pairs.provider_of(member) else {
-                self.begin_to_reach(node, member);
-                return;
-            };
-            if self.pairs.providers.get(&pair).is_some_and(|provider| provider.ports.is_none()) {
-                // Until it is reached.
-                return;
             }
+            // Until one of them is reached.
+            let Some((Candidate { member, slot }, pair)) = self.reached_of(node, &candidates) else { return };
             if aim != Aim::Connection {
                 match self.look_for_holder(pair, (member, slot), name) {
                     Ok(holder) => {
                         self.holder_found(handle, holder);
                         return;
                     }
-                    Err(refusal) => self.next_candidate(handle, refusal),
+                    Err(refusal) => self.next_candidate(handle, member, refusal),
                 }
                 continue;
             }
@@ -132,9 +130,32 @@ impl<A: Adapter> Member<A> {
                     self.connected(handle, pair, slot, claimed);
                     return;
                 }
-                Err(refusal) => self.next_candidate(handle, refusal),
+                Err(refusal) => self.next_candidate(handle, member, refusal),
             }
         }
+    }
+
+    /// The last candidate that is reached, with its pair. If there is none, some at once are begun to be reached: one that is
+    /// stopped delays nobody who is connected to another.
+    fn reached_of(&mut self, node: NodeId, candidates: &[Candidate]) -> Option<(Candidate, PairId)> {
+        let mut unreached = Vec::new();
+        let mut being_reached = 0;
+        for candidate in candidates.iter().rev() {
+            let Some(pair) = self.pairs.provider_of(candidate.member) else {
+                unreached.push(candidate.member);
+                continue;
+            };
+            if self.pairs.providers.get(&pair).is_some_and(|provider| provider.ports.is_some()) {
+                return Some((*candidate, pair));
+            }
+            being_reached += 1;
+        }
+        for member in unreached.into_iter().take(REACHED_AT_ONCE.saturating_sub(being_reached)) {
+            if self.pairs.provider_of(member).is_none() {
+                self.begin_to_reach(node, member);
+            }
+        }
+        None
     }
 
     /// Wants a member reached. What holds together is found under a number that no node has, so its members say where they are.
@@ -145,12 +166,27 @@ impl<A: Adapter> Member<A> {
         self.wants.push_back(Want::Reach { pair, node, member });
     }
 
-    /// Leaves the candidate that was asked. That a name is an old one is the reason only if there is no better.
-    pub(crate) fn next_candidate(&mut self, handle: RemoteSegment, refusal: Refusal) {
+    /// Leaves the candidates that are of a member which is gone. Whether there were any.
+    pub(crate) fn leave_member(&mut self, handle: RemoteSegment, member: MemberNumber) -> bool {
+        let count = || match &self.remotes.get(&handle)?.stage {
+            Stage::Connecting(Attempt { step: Step::Trying { candidates, .. }, .. }) => {
+                Some(candidates.iter().filter(|candidate| candidate.member == member).count())
+            }
+            _ => None,
+        };
+        let count = count().unwrap_or(0);
+        (0..count).for_each(|_| self.next_candidate(handle, member, Refusal::NodeNotResponding));
+        count != 0
+    }
+
+    /// Leaves the candidate that was asked, the last of its member. That a name is an old one is the reason only if there is no better.
+    fn next_candidate(&mut self, handle: RemoteSegment, member: MemberNumber, refusal: Refusal) {
         if let Some(Remote { stage: Stage::Connecting(attempt), name, .. }) = self.remotes.get_mut(&handle)
             && let Step::Trying { candidates, reason } = &mut attempt.step
         {
-            candidates.pop();
+            if let Some(last) = candidates.iter().rposition(|candidate| candidate.member == member) {
+                candidates.remove(last);
+            }
             if refusal != name.missing() {
                 *reason = refusal;
             }

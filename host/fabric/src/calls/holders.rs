@@ -260,10 +260,11 @@ impl<A: Adapter> Member<A> {
     pub(crate) fn look_for_holders(&mut self, now: Nanos) {
         for handle in self.held.iter().copied().collect::<Vec<_>>() {
             let Some(remote) = self.remotes.get_mut(&handle) else { continue };
-            if remote.holders.next_look > now || remote.holders.is_seeking {
+            let holders = &mut remote.holders;
+            if holders.next_look > now || (holders.is_seeking && !holders.has_failed) {
                 continue;
             }
-            remote.holders.next_look = now.after(LOOK_NANOS);
+            (holders.next_look, holders.has_failed) = (now.after(LOOK_NANOS), false);
             let find = NameOp::Find(remote.node, remote.name);
             self.ask(Asked::Holders(handle), find);
         }
@@ -272,26 +273,34 @@ impl<A: Adapter> Member<A> {
     /// Looks at the names because none of the holders that are known is there.
     pub(super) fn seek_holders(&mut self, handle: RemoteSegment) {
         self.held.insert(handle);
+        let now = self.now;
         let Some(remote) = self.remotes.get_mut(&handle) else { return };
-        if !remote.holders.is_seeking {
-            remote.holders.is_seeking = true;
+        let holders = &mut remote.holders;
+        if !holders.is_seeking || (holders.has_failed && holders.next_look <= now) {
+            (holders.is_seeking, holders.has_failed) = (true, false);
             let find = NameOp::Find(remote.node, remote.name);
             self.ask(Asked::Holders(handle), find);
         }
     }
 
-    pub(crate) fn holders_found(&mut self, handle: RemoteSegment, answer: Answer) {
+    pub(crate) fn holders_found(&mut self, handle: RemoteSegment, answer: Answer, now: Nanos) {
         self.let_go_of_gone(handle);
         if let Answer::Found(found) = answer {
             self.claim_of(handle, found.candidates);
+            self.end_seeking(handle);
+        } else if let Some(Remote { holders, .. }) = self.remotes.get_mut(&handle)
+            && holders.is_seeking
+        {
+            // Somebody may hold it all the same.
+            (holders.has_failed, holders.next_look) = (true, now.after(LOOK_NANOS));
         }
-        self.end_seeking(handle);
     }
 
     /// Decides what becomes of a connection whose known holders were all gone, once nobody else is to be reached.
     fn end_seeking(&mut self, handle: RemoteSegment) {
         let Some(remote) = self.remotes.get_mut(&handle) else { return };
-        if !remote.holders.is_seeking || !remote.holders.more.is_empty() {
+        let holders = &remote.holders;
+        if !holders.is_seeking || holders.has_failed || !holders.more.is_empty() {
             return;
         }
         remote.holders.is_seeking = false;

@@ -104,6 +104,7 @@ impl<A: Adapter> Member<A> {
     fn created(&mut self, local: Local) -> Value {
         let handle = LocalSegment(self.number());
         let id = local.id();
+        self.locals_by_slot.insert(local.slot, handle);
         self.locals.insert(handle, local);
         self.note_local(handle);
         self.listen();
@@ -193,6 +194,7 @@ impl<A: Adapter> Member<A> {
             }
         }
         let local = self.locals.remove(&handle).ok_or(Refusal::IllegalParameter)?;
+        self.locals_by_slot.remove(&slot);
         self.note_local(handle);
         self.cancel(local.waiters);
         if !is_private {
@@ -200,8 +202,8 @@ impl<A: Adapter> Member<A> {
             let ask = AskId(self.number());
             self.wants.push_back(Want::Name(ask, name));
         }
-        // Others may hold what this member has let them hold.
-        let memory = if local.group == 0 { local.memory } else { LocalMemory::Nothing };
+        // Others may hold what was passed to them.
+        let memory = if local.is_lent { LocalMemory::Nothing } else { local.memory };
         self.give_back(slot, freed(entry), memory);
         self.listen();
         Ok(NOTHING)

@@ -21,6 +21,8 @@ pub(crate) struct Local {
     pub(crate) entry: EntryState,
     pub(crate) memory: LocalMemory,
     pub(crate) is_private: bool,
+    /// Its memory was passed to a member that may hold it, too.
+    pub(crate) is_lent: bool,
     pub(crate) has_callback: bool,
     /// The adapters that it is prepared for, and what the program has been told of their links.
     prepared: Vec<(AdapterNumber, ToldOfLink)>,
@@ -92,6 +94,7 @@ impl Local {
             entry: EntryState { phase: Phase::Open, available: 0, ..entry },
             memory,
             is_private: false,
+            is_lent: false,
             has_callback: false,
             prepared: Vec::new(),
             maps: 0,

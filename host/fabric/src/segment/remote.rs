@@ -33,6 +33,8 @@ pub(crate) struct Holders {
     pub(crate) next_look: Nanos,
     /// None that is known is there, and the names are being looked at.
     pub(crate) is_seeking: bool,
+    /// The names could not be looked at, and none that is known is there.
+    pub(crate) has_failed: bool,
 }
 
 #[derive(Debug)]

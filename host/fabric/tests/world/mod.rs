@@ -41,6 +41,12 @@ pub struct World {
     /// Who is to learn that the other side of a pair is gone, and of whom.
     pub gone: Vec<(usize, PairId, usize)>,
     pub now: Nanos,
+    /// Names are not found, because the system refuses it.
+    pub fails_to_find: bool,
+    /// Members that do not answer who would reach them.
+    pub silent: Vec<usize>,
+    /// Who would reach which of these.
+    pub waiting: Vec<(usize, usize, PairId)>,
 }
 
 pub const NODES: [NodeId; 3] = [NodeId(4), NodeId(8), NodeId(12)];
@@ -194,6 +200,7 @@ impl World {
                 assert_eq!(holders.len() + 1, before, "the name is there until its member removes it");
                 Answer::Done
             }
+            NameOp::Find(..) if self.fails_to_find => Answer::Failed,
             NameOp::Find(node, name) => {
                 let is_node_alive = processes.iter().any(|it| it.node == node && it.is_alive);
                 let holders = self.names.get(&(node, name)).cloned().unwrap_or_default();
@@ -206,6 +213,15 @@ impl World {
         }
     }
 
+    /// Has one that reaches a silent member learn that it does not answer.
+    pub fn refuse_waiting(&mut self, who: usize, silent: usize) {
+        let of = |it: &(usize, usize, PairId)| (it.0, it.1) == (who, silent);
+        let index = self.waiting.iter().position(of).expect("it is being reached");
+        let (.., pair) = self.waiting.remove(index);
+        self.processes[who].member.reached(pair, Reached::NotResponding, self.now);
+        self.carry_out(who);
+    }
+
     /// The entry of a member's segment, as its name says.
     pub fn slot_of(&self, who: usize, id: u32) -> Option<Slot> {
         let holders = self.names.get(&(self.processes[who].node, Name::segment(SegmentId(id))))?;
@@ -214,6 +230,10 @@ impl World {
 
     fn reach(&mut self, who: usize, pair: PairId, node: NodeId, member: MemberNumber) {
         let other = member.0 as usize;
+        if self.silent.contains(&other) {
+            self.waiting.push((who, other, pair));
+            return;
+        }
         let reached = if self.processes[other].is_alive {
             assert_eq!(self.processes[other].node, node);
             let (own_board, board) = (&self.processes[who].board, self.processes[other].board.clone());

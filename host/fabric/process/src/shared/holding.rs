@@ -31,9 +31,9 @@ impl Shared {
         if bytes == 0 {
             return Err(Refusal::SizeAlignment);
         }
-        self.until_held(|| {
+        self.until_held(|until| {
             // Whether anybody who lives has the name is known when it is put.
-            match self.find_held(node, id).ok() {
+            match self.find_held(node, id, until).ok() {
                 Some((holder, _)) if holder.bytes != bytes => Err(Refusal::SegmentidUsed),
                 having => {
                     let is_first = having.is_none();
@@ -47,8 +47,8 @@ impl Shared {
     /// Makes this process a holder of a segment of its node, which another process has shared. Says how large that is.
     pub(crate) fn attach(&self, id: SegmentId) -> Result<(LocalSegment, u64), Refusal> {
         let node = self.own.node;
-        self.until_held(|| {
-            let (holder, own) = self.find_held(node, id)?;
+        self.until_held(|until| {
+            let (holder, own) = self.find_held(node, id, until)?;
             let held = self.hold(Name::segment_of(node, id), holder.bytes, Some((holder, own)))?;
             Ok(held.map(|local| (local, holder.bytes)))
         })
@@ -67,21 +67,24 @@ impl Shared {
     }
 
     /// Tries until this process is a holder, and no longer than [`PATIENCE`] where others come and go.
-    fn until_held<T>(&self, mut attempt: impl FnMut() -> Result<Option<T>, Refusal>) -> Result<T, Refusal> {
-        let began = Instant::now();
+    fn until_held<T>(
+        &self,
+        mut attempt: impl FnMut(Instant) -> Result<Option<T>, Refusal>,
+    ) -> Result<T, Refusal> {
+        let until = Instant::now() + PATIENCE;
         loop {
-            if let Some(held) = attempt()? {
+            if let Some(held) = attempt(until)? {
                 return Ok(held);
             }
-            if began.elapsed() >= PATIENCE {
+            if Instant::now() >= until {
                 return Err(Refusal::NodeNotResponding);
             }
             sleep(REST);
         }
     }
 
-    /// A holder of a segment that has passed its memory. Those that do not answer are left behind.
-    fn find_held(&self, node: NodeId, id: SegmentId) -> Result<(Holder, Own), Refusal> {
+    /// A holder of a segment that has passed its memory. Those that do not answer are left behind, and after `until` nobody else is asked.
+    fn find_held(&self, node: NodeId, id: SegmentId, until: Instant) -> Result<(Holder, Own), Refusal> {
         let mut below = None;
         loop {
             let Value::Holder(holder) = self.call(Call::FindHolder { node, id, below })? else {
@@ -89,6 +92,7 @@ impl Shared {
             };
             match self.memory_of(holder) {
                 Ok(own) => return Ok((holder, own)),
+                Err(refusal) if Instant::now() >= until => return Err(refusal),
                 Err(_) => below = Some(holder.member),
             }
         }
@@ -96,12 +100,12 @@ impl Shared {
 
     fn memory_of(&self, holder: Holder) -> Result<Own, Refusal> {
         let connection = {
-            let state = self.lock();
+            let mut state = self.lock();
             let pair = state.pairs.get(&holder.pair).ok_or(Refusal::NodeNotResponding)?;
             match Pair::connection(pair) {
                 Some(connection) => Arc::clone(connection),
                 None => {
-                    let lent = state.member.lent(holder.lent);
+                    let lent = state.member.lends_itself(holder.lent);
                     let own = lent.and_then(|lent| state.own_of(lent, &self.bank));
                     return own.ok_or(Refusal::NotConnected);
                 }

@@ -72,7 +72,7 @@ impl Shared {
     /// The answer to a peer that asks for the memory of a segment.
     pub(crate) fn lend(&self, peer: PeerId, lent: Lent) -> Result<Reply, Refused> {
         let own = {
-            let state = self.lock();
+            let mut state = self.lock();
             // Whoever only asks questions is connected, too, and has no pair.
             let is_of = |pair: &Pair| pair.user().is_some() && pair.peer().is_some_and(|it| it.id() == peer);
             let pair = state.pairs.iter().find(|(_, pair)| is_of(pair)).map(|(number, _)| *number);

@@ -48,7 +48,8 @@ extern "C" {
  * process's own segment: whoever is connected to the group is connected to each of its segments that are available; one that
  * becomes available later hears of it when that process waits for an event or is called back, a second later at best. Where nodes have
  * copies of their own in hardware, what a process stores into its own copy is seen by nobody else; here it would be seen by all, so
- * SCIMapLocalSegment() maps for reading unless it is given SCI_FLAG_BROADCAST.
+ * SCIMapLocalSegment() maps for reading unless it is given SCI_FLAG_BROADCAST: a store through the pointer that it gives without that flag
+ * ends the program with SIGSEGV. A program that stores into its own copy is ported by giving the flag there, or storing into other memory.
  *
  * Errors: SCI_ERR_SEGMENTID_USED; SCI_ERR_SIZE_ALIGNMENT (0 bytes, not EMPTY); SCI_ERR_NOSPC (no memory, no free number);
  * SCI_ERR_MAX_ENTRIES; SCI_ERR_ILLEGAL_FLAG (SCI_FLAG_AUTO_ID with SCI_FLAG_PRIVATE: a private segment has no number that others see;

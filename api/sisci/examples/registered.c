@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sisci_api.h"
 #include "sisci_demolib.h"
@@ -27,7 +28,6 @@
 #define NO_ARG NULL
 #define NO_FLAGS 0
 #define SEGMENT 21
-#define PAGE 4096
 
 static unsigned int adapter;
 static size_t size = 65536;
@@ -56,7 +56,7 @@ static int own(sci_desc_t sd)
   char *buffer;
   size_t at, right = 0;
 
-  if (posix_memalign(&memory, PAGE, size)) {
+  if (posix_memalign(&memory, (size_t)sysconf(_SC_PAGESIZE), size)) {
     fprintf(stderr, "no memory\n");
     return 1;
   }

@@ -41,7 +41,6 @@ pub(crate) fn register(
             if address.is_null() {
                 return Err(Failure::invalid("address is NULL"));
             }
-            local.check_bytes(bytes)?;
             let is_locked = flags & SCI_FLAG_LOCK_USER_MEM != 0;
             put_behind(local, address.cast(), bytes, is_locked)
         })
@@ -50,8 +49,13 @@ pub(crate) fn register(
 
 fn put_behind(local: &Local, start: *mut u8, bytes: usize, locked: bool) -> Outcome<()> {
     let options = RegisterOptions { is_source_only: local.is_source_only, locked };
-    let mut not_shared = None;
+    let (mut not_shared, mut is_too_large) = (None, Ok(()));
+    // Runs for a segment that is EMPTY: of another one the size does not matter.
     let make = || {
+        is_too_large = local.check_bytes(bytes);
+        if is_too_large.is_err() {
+            return Err(RegisterError::Nothing { address: start.addr(), bytes });
+        }
         if !(local.is_private || local.is_source_only) {
             // SAFETY: C passes memory of its own, which it keeps until the segment is removed, and stores into by no other thread while it is
             // registered or removed; the header says so.
@@ -64,7 +68,9 @@ fn put_behind(local: &Local, start: *mut u8, bytes: usize, locked: bool) -> Outc
         unsafe { RegisteredMemory::as_it_is(start, bytes, options) }
     };
     let member = local.session().member();
-    member.register_program(local.segment, bytes as u64, make).map_err(not_registered)?;
+    let registered = member.register_program(local.segment, bytes as u64, make);
+    is_too_large?;
+    registered.map_err(not_registered)?;
     local.set_memory(bytes, not_shared);
     Ok(())
 }

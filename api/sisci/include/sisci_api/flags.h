@@ -10,7 +10,7 @@
 
 /** The callback is to be called. Functions that wait are then SCI_ERR_ILLEGAL_OPERATION for this handle. */
 #define SCI_FLAG_USE_CALLBACK 0x1u
-/** The segment has no memory until SCIRegisterSegmentMemory() or SCIAttachPhysicalMemory(). */
+/** The segment has no memory until SCIRegisterSegmentMemory(). */
 #define SCI_FLAG_EMPTY 0x2u
 /** The segment is for this process and its DMA only: it is never available. */
 #define SCI_FLAG_PRIVATE 0x4u

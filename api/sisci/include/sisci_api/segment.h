@@ -175,17 +175,20 @@ void SCIAttachLocalSegment(sci_desc_t sd, sci_local_segment_t *segment, unsigned
  * is removed, and stores nothing into it while the segment gets it or is removed: such a store may be lost.
  *
  * Others are given whole pages, so memory that can be made available begins at a page and has whole pages: allocate it with
- * posix_memalign(&address, 4096, size) or mmap(). It is private memory for loads and stores, of no file and no stack. Its pages are
- * replaced by such as others can map; a child of fork shares them. Other memory is used where it is, at any address: it is good for DMA
+ * posix_memalign(&address, sysconf(_SC_PAGESIZE), size) or mmap(). It is private memory for loads and stores, of no file and no stack. Its pages are
+ * replaced by such as others can map; a child of fork shares them, and does not free them as long as the segment exists, because its
+ * allocator would store into memory of its parent. What madvise(), NUMA policies and protection keys said of the pages is lost.
+ * SCIRemoveSegment() makes them private again; where there is no memory for that, it succeeds, they stay shared, and the log says so.
+ * Other memory is used where it is, at any address: it is good for DMA
  * and for copies of this process, and SCISetSegmentAvailable() answers SCI_ERR_ILLEGAL_OPERATION (beeline_sisci_last_error() says why).
  * So is that of a private segment, and of one that is a source of DMA only, which may be for loads only. Maps of it are at its own
  * addresses; a map for reading keeps from it what the library stores, not what the program does.
  *
- * Flags: SCI_FLAG_LOCK_USER_MEM; SCI_FLAG_PHYSICAL is SCI_ERR_FLAG_NOT_IMPLEMENTED (SCIAttachPhysicalMemory() takes such addresses), and
+ * Flags: SCI_FLAG_LOCK_USER_MEM; SCI_FLAG_PHYSICAL is SCI_ERR_FLAG_NOT_IMPLEMENTED (memory of a device is not registered), and
  * SCI_FLAG_CUDA_BUFFER and SCI_FLAG_SCIF_BUFFER are SCI_ERR_NOT_SUPPORTED.
  * Errors: SCI_ERR_ILLEGAL_ADDRESS (not mapped, or not for loads and stores); SCI_ERR_SIZE_ALIGNMENT (0 bytes); SCI_ERR_OUT_OF_RANGE
  * (more than the segment is made for); SCI_ERR_ILLEGAL_OPERATION (not EMPTY); SCI_ERR_NOSPC (no memory to be shared);
- * SCI_ERR_SYSTEM (a limit on locked memory).
+ * SCI_ERR_SYSTEM (a limit on locked memory, mappings or open files; the kernel refuses).
  * States: EMPTY becomes NOT PREPARED.
  */
 void SCIRegisterSegmentMemory(void *address, size_t size, sci_local_segment_t segment, unsigned int flags,
@@ -201,7 +204,7 @@ void SCIRegisterSegmentMemory(void *address, size_t size, sci_local_segment_t se
  * Flags: SCI_FLAG_CUDA_BUFFER.
  * Errors: SCI_ERR_NOT_SUPPORTED, always: what is shared is memory of one host. Where there are such devices: SCI_ERR_ILLEGAL_ADDRESS;
  * SCI_ERR_ILLEGAL_OPERATION (not EMPTY).
- * States: EMPTY becomes NOT PREPARED.
+ * States: EMPTY stays EMPTY. Where there are such devices, it becomes NOT PREPARED.
  */
 void SCIAttachPhysicalMemory(sci_ioaddr_t ioaddress, void *address, unsigned int busNo, size_t size,
                              sci_local_segment_t segment, unsigned int flags, sci_error_t *error);

@@ -61,6 +61,21 @@ static inline unsigned int sisci_demo_option(int argc, char **argv, const char *
   return absent;
 }
 
+/**
+ * Computes the number of an interrupt that SCICreateNamedInterrupt() has made, for SCIConnectInterrupt().
+ *
+ * @param name its name
+ * @return the number
+ */
+static inline unsigned int sisci_demo_interrupt_number(const char *name)
+{
+  unsigned int number = 0x811c9dc5u;
+
+  while (*name != '\0')
+    number = (number ^ (unsigned char)*name++) * 0x01000193u;
+  return number | 0x80000000u;
+}
+
 /** Says whether an option that has no value is given: 1, or 0. */
 static inline int sisci_demo_has(int argc, char **argv, const char *option)
 {

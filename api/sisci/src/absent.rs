@@ -1,6 +1,5 @@
 //! Functions that are not there: each says so, and none pretends to have done anything.
 //!
-//! `NOT_IMPLEMENTED` are those that are not built yet: named interrupts.
 //! `NOT_SUPPORTED` are those that memory of one host has nothing for: registers and addresses of a bus, lent devices, interrupts that a store
 //! triggers. `DEPRECATED` are those of version 1 that have another way.
 
@@ -10,7 +9,7 @@ use beeline_ffi::Out;
 
 use crate::constants::*;
 use crate::edge::{Error, edge, failure};
-use crate::errors::{DEPRECATED, DMA_NOT_AVAILABLE, ILLEGAL_PARAMETER, NOT_IMPLEMENTED, NOT_SUPPORTED};
+use crate::errors::{DEPRECATED, DMA_NOT_AVAILABLE, ILLEGAL_PARAMETER, NOT_SUPPORTED};
 use crate::exports::three_names;
 use crate::flags::Flags;
 use crate::session;
@@ -48,11 +47,6 @@ fn answer(name: &str, (known, flags): (u32, u32), code: u32, error: Error<'_>) -
         Flags { done: known, not_done: 0 }.check(flags)?;
         Err(failure(code, "it is not there"))
     })
-}
-
-absent! {
-    NOT_IMPLEMENTED:
-    SCICreateNamedInterrupt(sd: Pointer, interrupt: Place, local_adapter_no: u32, name: Pointer, callback: Pointer, arg: Pointer) [interrupt], SCI_FLAG_USE_CALLBACK | SCI_FLAG_SHARED_INT | SCI_FLAG_COUNTING_INT;
 }
 
 absent! {

@@ -290,6 +290,16 @@ exports! {
         flags: u32,
         error: Error<'_>,
     ) = interrupt::create;
+    SCICreateNamedInterrupt(
+        sd: Handle<Descriptor>,
+        interrupt: Out<'_, Handle<plain_interrupt::Local>>,
+        adapter: u32,
+        name: Text<'_>,
+        callback: Option<plain_interrupt::InterruptCallback>,
+        argument: *mut c_void,
+        flags: u32,
+        error: Error<'_>,
+    ) = interrupt::create_named;
     SCIRemoveInterrupt(interrupt: Handle<plain_interrupt::Local>, flags: u32, error: Error<'_>) = interrupt::remove_interrupt;
     SCIConnectInterrupt(
         sd: Handle<Descriptor>,

@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use beeline_fabric::{AdapterNumber, InterruptNumber, NodeId, Refusal};
 use beeline_fabric_process::Watch;
-use beeline_ffi::{Failure, Handle, Kind, Out, Outcome};
+use beeline_ffi::{Failure, Handle, Kind, Out, Outcome, Text};
 
 use crate::callback::{Argument, Caller, check_callback};
-use crate::constants::{SCI_FLAG_FIXED_INTNO, SCI_FLAG_USE_CALLBACK};
+use crate::constants::{
+    SCI_FLAG_COUNTING_INT, SCI_FLAG_FIXED_INTNO, SCI_FLAG_SHARED_INT, SCI_FLAG_USE_CALLBACK,
+};
 use crate::edge::{Error, edge, refused};
 use crate::flags::Flags;
 use crate::handles::{Object, Table};
@@ -17,6 +19,9 @@ use crate::lifecycle::{DESCRIPTORS, Descriptor};
 use crate::node::{node_id, timeout_nanos};
 use crate::session::{Belongs, Session};
 use crate::uses::Use;
+
+/// Bytes of the longest name of an interrupt.
+const MAX_NAME_BYTES: usize = 240;
 
 /// A kind of interrupt of this process.
 pub(crate) trait Own: Sized + Send + Sync + 'static {
@@ -134,22 +139,55 @@ pub(crate) struct Target {
     pub(crate) timeout: Option<Duration>,
 }
 
-/// What a program makes an interrupt of.
-fn begin<I: Own>(
-    descriptor: Handle<Descriptor>,
+/// How a program wants an interrupt.
+struct Wish<'a, I: Own> {
+    /// Where the handle is put.
+    interrupt: Out<'a, Handle<Local<I>>>,
     adapter: u32,
+    callback: Option<I::Callback>,
+    argument: *mut c_void,
     flags: u32,
-    has_callback: bool,
-) -> Outcome<(Arc<Session>, Use)> {
+    /// What the function knows of these.
+    known: &'a Flags,
+}
+
+/// Makes an interrupt. `wanted` gives the number that the program wants, and `made` takes the one that was taken.
+fn make<I: Own>(
+    descriptor: Handle<Descriptor>,
+    wish: &Wish<'_, I>,
+    wanted: impl FnOnce() -> Outcome<Option<InterruptNumber>>,
+    taken: impl FnOnce(InterruptNumber),
+) -> Outcome<()> {
+    let Wish { interrupt, flags, .. } = *wish;
+    interrupt.put(Handle::NULL, "interrupt")?;
     let (session, of_descriptor) = DESCRIPTORS.with(descriptor, |descriptor| {
-        I::CREATE.check(flags)?;
-        check_callback(flags, has_callback)?;
+        wish.known.check(flags)?;
+        check_callback(flags, wish.callback.is_some())?;
         Ok((descriptor.session().clone(), descriptor.uses.begin()?))
     })?;
-    let adapter = AdapterNumber::new(adapter).map_err(refused)?;
+    let adapter = AdapterNumber::new(wish.adapter).map_err(refused)?;
     // For what it says of an adapter that is not there: interrupts are of all adapters.
     session.member().is_link_up(adapter).map_err(refused)?;
-    Ok((session, of_descriptor))
+    let made = Arc::new(I::create(&session, wanted()?, flags).map_err(refused)?);
+    let callback = wish.callback.filter(|_| flags & SCI_FLAG_USE_CALLBACK != 0);
+    let make = |belongs| Local {
+        belongs,
+        _of_descriptor: of_descriptor,
+        interrupt: Arc::clone(&made),
+        caller: callback.map(|_| Caller::default()),
+    };
+    let handle = I::table().make(&session, make, remove)?;
+    // Before the first callback, which may look at both.
+    taken(made.number());
+    interrupt.put(handle, "interrupt")?;
+    if let Some(callback) = callback
+        && let Err(failure) = begin_calls(handle, made, callback, wish.argument)
+    {
+        interrupt.put(Handle::NULL, "interrupt")?;
+        remove(handle)?;
+        return Err(failure);
+    }
+    Ok(())
 }
 
 #[expect(clippy::too_many_arguments, reason = "the signature of SISCI")]
@@ -164,29 +202,36 @@ pub(crate) fn create<I: Own>(
     error: Error<'_>,
 ) {
     edge(I::FUNCTIONS[0], error, (), || {
-        interrupt.put(Handle::NULL, "interrupt")?;
-        let (session, of_descriptor) = begin::<I>(descriptor, adapter, flags, callback.is_some())?;
-        let made = I::create(&session, number.wanted(flags)?, flags).map_err(refused)?;
-        let made = Arc::new(made);
-        let callback = callback.filter(|_| flags & SCI_FLAG_USE_CALLBACK != 0);
-        let make = |belongs| Local {
-            belongs,
-            _of_descriptor: of_descriptor,
-            interrupt: Arc::clone(&made),
-            caller: callback.map(|_| Caller::default()),
+        let wish = Wish { interrupt, adapter, callback, argument, flags, known: &I::CREATE };
+        make(descriptor, &wish, || number.wanted(flags), |taken| number.put(taken))
+    });
+}
+
+/// Makes an interrupt whose number is that of a name.
+#[expect(clippy::too_many_arguments, reason = "the signature of SISCI")]
+pub(crate) fn create_named<I: Own>(
+    descriptor: Handle<Descriptor>,
+    interrupt: Out<'_, Handle<Local<I>>>,
+    adapter: u32,
+    name: Text<'_>,
+    callback: Option<I::Callback>,
+    argument: *mut c_void,
+    flags: u32,
+    error: Error<'_>,
+) {
+    const KNOWN: Flags =
+        Flags { done: SCI_FLAG_USE_CALLBACK | SCI_FLAG_SHARED_INT | SCI_FLAG_COUNTING_INT, not_done: 0 };
+    edge("SCICreateNamedInterrupt", error, (), || {
+        let wish = Wish { interrupt, adapter, callback, argument, flags, known: &KNOWN };
+        let wanted = || {
+            let name = name.read("name")?;
+            if name.is_empty() || name.len() > MAX_NAME_BYTES {
+                let why = format!("name has {} bytes, and not 1 to {MAX_NAME_BYTES}", name.len());
+                return Err(Failure::invalid(why));
+            }
+            Ok(Some(InterruptNumber::of_name(name.as_bytes())))
         };
-        let handle = I::table().make(&session, make, remove)?;
-        // Before the first callback, which may look at both.
-        number.put(made.number());
-        interrupt.put(handle, "interrupt")?;
-        if let Some(callback) = callback
-            && let Err(failure) = begin_calls(handle, made, callback, argument)
-        {
-            interrupt.put(Handle::NULL, "interrupt")?;
-            remove(handle)?;
-            return Err(failure);
-        }
-        Ok(())
+        make(descriptor, &wish, wanted, |_| {})
     });
 }
 

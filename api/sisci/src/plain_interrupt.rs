@@ -36,8 +36,8 @@ impl Own for Interrupt {
     const HANDLE: (&'static str, u8) = ("sci_local_interrupt_t", 0x5d);
     const FUNCTIONS: [&'static str; 2] = ["SCICreateInterrupt", "SCIRemoveInterrupt"];
     const CREATE: Flags = Flags {
-        done: SCI_FLAG_USE_CALLBACK | SCI_FLAG_FIXED_INTNO | SCI_FLAG_COUNTING_INT,
-        not_done: SCI_FLAG_SHARED_INT | SCI_FLAG_CONDITIONAL_INTERRUPT,
+        done: SCI_FLAG_USE_CALLBACK | SCI_FLAG_FIXED_INTNO | SCI_FLAG_COUNTING_INT | SCI_FLAG_SHARED_INT,
+        not_done: SCI_FLAG_CONDITIONAL_INTERRUPT,
     };
     type Callback = InterruptCallback;
     type Event = ();
@@ -48,7 +48,8 @@ impl Own for Interrupt {
 
     fn create(session: &Session, number: Option<InterruptNumber>, flags: u32) -> Result<Self, Refusal> {
         let is_counting = flags & SCI_FLAG_COUNTING_INT != 0;
-        let options = InterruptOptions { number, is_counting, ..InterruptOptions::default() };
+        let is_shared = flags & SCI_FLAG_SHARED_INT != 0;
+        let options = InterruptOptions { number, is_shared, is_counting, ..InterruptOptions::default() };
         session.member().create_interrupt(options)
     }
 

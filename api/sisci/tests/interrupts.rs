@@ -16,7 +16,16 @@ const CALLS: &[(&str, &str)] = &[
     ("int sd x 5 FIXED_INTNO", "INTNO_USED"),
     ("int sd x 7 FIXED_INTNO", "OK 7"),
     ("int sd x 7 FIXED_INTNO|COUNTING_INT", "OK 7"),
-    ("int sd x 7 SHARED_INT", "FLAG_NOT_IMPLEMENTED"),
+    ("int sd x 5 FIXED_INTNO|SHARED_INT", "INTNO_USED"),
+    ("int sd x 7 FIXED_INTNO|SHARED_INT", "OK 7"),
+    ("named_int sd x name 0", "OK"),
+    ("named_int sd x name SHARED_INT|COUNTING_INT", "OK"),
+    ("named_int sd x taken 0", "INTNO_USED"),
+    ("named_int sd x taken SHARED_INT", "INTNO_USED"),
+    ("named_int sd x name FIXED_INTNO", "ILLEGAL_FLAG"),
+    ("named_int sd x name USE_CALLBACK", "ILLEGAL_PARAMETER"),
+    ("named_int sd - name 0", "ILLEGAL_PARAMETER"),
+    ("named_int sd x - 0", "ILLEGAL_PARAMETER"),
     ("int sd x 7 CONDITIONAL_INTERRUPT", "FLAG_NOT_IMPLEMENTED"),
     ("int sd x 7 0x100", "ILLEGAL_FLAG"),
     ("int sd x 7 USE_CALLBACK", "ILLEGAL_PARAMETER"),
@@ -68,6 +77,7 @@ fn each_call_answers_with_its_code() {
     let mut program = fabric.opened("4");
     program.expect("int sd i 5 FIXED_INTNO", "OK 5");
     program.expect("data sd d 6 FIXED_INTNO", "OK 6");
+    program.run(&["named_int sd n taken 0"]);
     program.run(&["connect_int sd j 4 0 5 0", "connect_data sd e 4 0 6 0"]);
     for (call, code) in CALLS {
         program.expect(call, code);
@@ -78,7 +88,7 @@ fn each_call_answers_with_its_code() {
     // The number in the variable counts only with its flag.
     let free = program.call("int sd x 5 0");
     assert!(free.starts_with("OK ") && free != "OK 5", "{free}");
-    program.run(&["unint x", "disconnect_int j", "disconnect_data e", "unint i", "undata d"]);
+    program.run(&["unint x", "disconnect_int j", "disconnect_data e", "unint i", "undata d", "unint n"]);
     for removed in
         ["disconnect_int j", "disconnect_data e", "unint i", "undata d", "trigger j", "wait_int i 0"]
     {
@@ -101,6 +111,23 @@ fn interrupt_that_another_program_triggers_ends_a_wait() {
     owner.run(&["unint i"]);
     user.expect("trigger j", "NOT_CONNECTED");
     user.run(&["disconnect_int j", "close sd"]);
+}
+
+#[test]
+fn shared_interrupt_and_one_of_a_name_reach_who_has_them() {
+    let fabric = Fabric::new();
+    let (mut one, mut other, mut user) = (fabric.opened("4"), fabric.opened("4"), fabric.opened("8"));
+    one.expect("int sd i 5 FIXED_INTNO|SHARED_INT", "OK 5");
+    user.run(&["connect_int sd j 4 0 5 1000"]);
+    other.expect("int sd i 5 FIXED_INTNO|SHARED_INT|USE_CALLBACK go_on", "OK 5");
+    user.run(&["trigger j"]);
+    one.run(&["wait_int i 20000"]);
+    other.expect("told 20000", "TRIGGERED OK");
+    // FNV-1a of `foobar` is 0xbf9cf968.
+    one.run(&["named_int sd n foobar 0"]);
+    other.expect("int sd x 0xbf9cf968 FIXED_INTNO", "INTNO_USED");
+    user.run(&["connect_int sd k 4 0 0xbf9cf968 0", "trigger k"]);
+    one.run(&["wait_int n 20000"]);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::interrupt::{InterruptKind, Place};
 use crate::segment::holder::Holder;
 use crate::segment::memory::{Memory, Part};
 use crate::sequence::{SequenceStart, SequenceStatus};
+use crate::want::Candidate;
 
 /// A call. Times to wait are from the time that the call is made at; `None` is for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,6 +124,21 @@ pub enum Call {
         /// Its number, which nobody of the node may have; `None`: one that is free.
         number: Option<InterruptNumber>,
         kind: InterruptKind,
+    },
+    /// Makes an interrupt that is one of several of its number, of this member and others of the node. Waits for its number.
+    CreateSharedInterrupt {
+        /// Its number, which no interrupt may have that is alone; `None`: one that no other interrupt has, either.
+        number: Option<InterruptNumber>,
+        is_counting: bool,
+    },
+    /// Connects to one of several interrupts of a number, at once or not at all.
+    ConnectSharedInterrupt {
+        node: NodeId,
+        number: InterruptNumber,
+        /// The adapter to go by.
+        adapter: AdapterNumber,
+        /// Which one.
+        at: Candidate,
     },
     /// Removes an interrupt. Who is connected to it sees that when it triggers it.
     RemoveInterrupt(LocalInterrupt),

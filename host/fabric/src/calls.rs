@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use beeline_contract_adapter::Adapter;
 
 use crate::call::{Call, Done, Value};
-use crate::ids::{AdapterNumber, Name, Nanos, RemoteSegment};
+use crate::ids::{AdapterNumber, Name, NameKind, Nanos, RemoteSegment};
 use crate::interrupt::name_of;
 use crate::member::Member;
 use crate::refusal::Refusal;
@@ -61,6 +61,13 @@ impl<A: Adapter> Member<A> {
             Call::WaitRemote { remote, timeout_nanos } => self.wait_remote(remote, timeout_nanos, now),
             Call::Disconnect(remote) => self.disconnect(remote),
             Call::CreateInterrupt { number, kind } => self.create_interrupt(number, kind),
+            Call::CreateSharedInterrupt { number, is_counting } => {
+                self.create_shared_interrupt(number, is_counting)
+            }
+            Call::ConnectSharedInterrupt { node, number, adapter, at } => {
+                let name = Name { kind: NameKind::SharedInterrupt, number: number.0 };
+                self.connect_shared(node, name, adapter, at, now)
+            }
             Call::RemoveInterrupt(interrupt) => self.remove_interrupt(interrupt),
             Call::ConnectInterrupt { node, number, has_data, adapter, timeout_nanos } => {
                 self.connect(node, name_of(number, has_data), adapter, (timeout_nanos, false, false), now)

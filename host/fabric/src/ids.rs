@@ -32,12 +32,25 @@ pub struct SegmentId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InterruptNumber(pub u32);
 
+impl InterruptNumber {
+    /// The number of an interrupt that has a name: 2^31 and 31 bits of the name's FNV-1a, so that whoever knows the name connects. Programs
+    /// give other interrupts smaller numbers.
+    pub fn of_name(name: &[u8]) -> Self {
+        let hash = name
+            .iter()
+            .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
+        InterruptNumber(hash | 1 << 31)
+    }
+}
+
 /// What is found under a name, and what an entry of a board is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NameKind {
     Segment,
     /// An interrupt that carries nothing.
     Interrupt,
+    /// One of several interrupts that have one number and carry nothing. They are found as [`NameKind::Interrupt`].
+    SharedInterrupt,
     /// An interrupt that carries messages.
     DataInterrupt,
     /// A segment that members of any nodes hold together.
@@ -68,8 +81,14 @@ impl Name {
     pub(crate) fn missing(self) -> Refusal {
         match self.kind {
             NameKind::Segment | NameKind::Group => Refusal::NoSuchSegment,
-            NameKind::Interrupt | NameKind::DataInterrupt => Refusal::NoSuchIntno,
+            NameKind::Interrupt | NameKind::SharedInterrupt | NameKind::DataInterrupt => Refusal::NoSuchIntno,
         }
+    }
+
+    /// Whether who looks for this finds what has the name `other`.
+    pub(crate) fn finds(self, other: Name) -> bool {
+        let is_one_of_several = other.kind == NameKind::SharedInterrupt && self.kind == NameKind::Interrupt;
+        self.number == other.number && (self.kind == other.kind || is_one_of_several)
     }
 }
 
@@ -161,6 +180,13 @@ mod tests {
     fn number_of_a_member_says_its_node() {
         let number = MemberNumber::new(NodeId(251), u64::MAX);
         assert_eq!((number.node(), number.0), (NodeId(251), 251 << 48 | u64::MAX >> 16));
+    }
+
+    #[test]
+    fn number_of_a_name_is_that_of_fnv_1a_above_all_others() {
+        // Published values of the hash.
+        let numbers = ["", "a", "foobar"].map(|name| InterruptNumber::of_name(name.as_bytes()).0);
+        assert_eq!(numbers, [0x811c_9dc5, 0xe40c_292c, 0xbf9c_f968]);
     }
 
     #[test]

@@ -141,7 +141,7 @@ impl<A: Adapter> Ports<A> {
         for _ in 0..CLAIMS {
             let entry = read_entry(&self.board, slot).ok_or(Refusal::ConnectionRefused)?;
             let EntryState { incarnation, phase, available } = entry.state;
-            if phase == Phase::Free || entry.name != Some(name) {
+            if phase == Phase::Free || !entry.name.is_some_and(|other| name.finds(other)) {
                 return Err(name.missing());
             }
             if phase == Phase::Closing || available & adapter.bit() == 0 {

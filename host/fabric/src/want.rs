@@ -34,8 +34,11 @@ pub enum Want {
 /// An operation on names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameOp {
-    /// Puts a name, if no living member has it. Names of groups are those of [`NodeId::GROUPS`], others of this member's node.
+    /// Puts a name, if no living member has it. Names of groups are those of [`NodeId::GROUPS`], others of this member's node. One of
+    /// [`NameKind::SharedInterrupt`](crate::NameKind) may be beside others of it, but not beside an interrupt of the same number that is alone.
     Put(Name, Slot),
+    /// Puts a name of this node, if no living member has it, also of a kind of which there may be several.
+    PutFirst(Name, Slot),
     /// Puts a name beside those of other holders, if one of these is the one whose memory this member has and has it open, or if
     /// nobody who lives has the name.
     PutBeside(Name, Slot, Holder),

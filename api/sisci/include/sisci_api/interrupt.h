@@ -39,19 +39,30 @@ extern "C" {
  * @param interruptNo its number: the one that is wanted, with SCI_FLAG_FIXED_INTNO; where the one that was taken is put
  * @param callback    is called with SCI_FLAG_USE_CALLBACK
  *
- * Flags: SCI_FLAG_USE_CALLBACK, SCI_FLAG_FIXED_INTNO, SCI_FLAG_COUNTING_INT; SCI_FLAG_SHARED_INT and SCI_FLAG_CONDITIONAL_INTERRUPT
- * are SCI_ERR_FLAG_NOT_IMPLEMENTED.
- * Errors: SCI_ERR_INTNO_USED; SCI_ERR_MAX_ENTRIES; SCI_ERR_NOSPC.
+ * With SCI_FLAG_SHARED_INT it is one of several of its number, of this process and others of the node, all of which were made so. A
+ * trigger of the number reaches each of them, also those that were made after SCIConnectInterrupt().
+ *
+ * Flags: SCI_FLAG_USE_CALLBACK, SCI_FLAG_FIXED_INTNO, SCI_FLAG_COUNTING_INT, SCI_FLAG_SHARED_INT; SCI_FLAG_CONDITIONAL_INTERRUPT
+ * is SCI_ERR_FLAG_NOT_IMPLEMENTED: no store into memory of one host triggers anything.
+ * Errors: SCI_ERR_INTNO_USED (an interrupt has the number, and one of both is not shared); SCI_ERR_MAX_ENTRIES; SCI_ERR_NOSPC.
  */
 void SCICreateInterrupt(sci_desc_t sd, sci_local_interrupt_t *interrupt, unsigned int localAdapterNo,
                         unsigned int *interruptNo, sci_cb_interrupt_t callback, void *arg, unsigned int flags,
                         sci_error_t *error);
 
 /**
- * Makes an interrupt with a name of at most 240 bytes in place of a number.
+ * Makes an interrupt with a name of 1 to 240 bytes in place of a number.
  *
- * Flags: SCI_FLAG_USE_CALLBACK, SCI_FLAG_SHARED_INT, SCI_FLAG_COUNTING_INT.
- * Errors: SCI_ERR_NOT_IMPLEMENTED, always. For what does it: SCI_ERR_INTNO_USED; SCI_ERR_MAX_ENTRIES; SCI_ERR_NOSPC.
+ * Whoever connects gives SCIConnectInterrupt() the number of the name: the FNV-1a of its bytes, of 32 bits, with the highest bit set.
+ * `sisci_demo_interrupt_number()` in `sisci_demolib.h` computes it. Numbers that are found for interrupts are smaller. Two names of one
+ * number, which one pair in 2^31 is, are SCI_ERR_INTNO_USED; with SCI_FLAG_SHARED_INT they are taken for the same name.
+ *
+ * @param interrupt where the interrupt is put
+ * @param name      its name, in UTF-8
+ * @param callback  is called with SCI_FLAG_USE_CALLBACK
+ *
+ * Flags: SCI_FLAG_USE_CALLBACK, SCI_FLAG_COUNTING_INT, SCI_FLAG_SHARED_INT: see SCICreateInterrupt().
+ * Errors: SCI_ERR_INTNO_USED; SCI_ERR_MAX_ENTRIES; SCI_ERR_NOSPC.
  */
 void SCICreateNamedInterrupt(sci_desc_t sd, sci_local_interrupt_t *interrupt, unsigned int localAdapterNo,
                              const char *name, sci_cb_interrupt_t callback, void *arg, unsigned int flags,

@@ -11,6 +11,13 @@ pub fn make(names: &Names, words: &[&str]) -> String {
     match words[0] {
         // int SD NAME NUMBER FLAGS HOW, data likewise.
         "int" | "data" => create(names, words),
+        "named_int" => {
+            let name = (words[3] != "-").then(|| std::ffi::CString::new(words[3]).unwrap());
+            let text = name.as_ref().map_or(core::ptr::null(), |name| name.as_ptr());
+            let (sd, null, flags) = (at(1), core::ptr::null_mut(), flags(&words[4..]));
+            let create = |place| sci::SCICreateNamedInterrupt(sd, place, 0, text, null, null, flags);
+            code(names.put(words[2], create).1)
+        }
         "int_null" => {
             let (null, nothing) = (core::ptr::null_mut(), core::ptr::null_mut());
             code(names.put("x", |place| sci::SCICreateInterrupt(at(1), place, 0, nothing, null, null, 0)).1)

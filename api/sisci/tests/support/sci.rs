@@ -59,6 +59,7 @@ functions! {
     SCIWaitForDMAQueue(queue: Pointer, timeout: u32, flags: u32) -> u32;
     SCIAbortDMAQueue(queue: Pointer, flags: u32);
     SCICreateInterrupt(sd: Pointer, interrupt: *mut Pointer, adapter: u32, number: *mut u32, callback: Pointer, argument: Pointer, flags: u32);
+    SCICreateNamedInterrupt(sd: Pointer, interrupt: *mut Pointer, adapter: u32, name: *const c_char, callback: Pointer, argument: Pointer, flags: u32);
     SCIRemoveInterrupt(interrupt: Pointer, flags: u32);
     SCIWaitForInterrupt(interrupt: Pointer, timeout: u32, flags: u32);
     SCIConnectInterrupt(sd: Pointer, interrupt: *mut Pointer, node: u32, adapter: u32, number: u32, timeout: u32, flags: u32);

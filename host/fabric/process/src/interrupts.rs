@@ -4,9 +4,11 @@
 //! (`words.rs`), or from messages in windows that one pair has alone (`yard.rs`); whoever sleeps does so on the interrupt's own flag
 //! (`bell.rs`), and the trigger itself wakes it. Record 0044.
 
+mod each;
 pub(crate) mod gear;
 pub(crate) mod inbox;
 mod joining;
+mod link;
 mod triggers;
 pub(crate) mod waited;
 
@@ -26,6 +28,8 @@ use crate::shared::Shared;
 pub struct InterruptOptions {
     /// Its number, which no living process of the node may have; `None`: one that is free.
     pub number: Option<InterruptNumber>,
+    /// It is one of several of its number, of this process and others of the node: a trigger reaches each of them. Not of data interrupts.
+    pub is_shared: bool,
     /// Each trigger is one that is taken; otherwise all that come between two waits are one. Not of data interrupts.
     pub is_counting: bool,
     /// Forgets at the start of each wait what came before it. Not of data interrupts.

@@ -136,6 +136,8 @@ impl FabricMember {
             }
             // An interrupt is more than its tables, and goes in an order of its own.
             Call::CreateInterrupt { .. }
+            | Call::CreateSharedInterrupt { .. }
+            | Call::ConnectSharedInterrupt { .. }
             | Call::RemoveInterrupt(_)
             | Call::ConnectInterrupt { .. }
             | Call::DisconnectInterrupt(_) => Err(Refusal::IllegalOperation),

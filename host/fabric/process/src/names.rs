@@ -5,7 +5,9 @@ use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use beeline_domain::{Domain, Entry, Holder, Kind, PutError, Registry, RegistryError};
-use beeline_fabric::{Answer, Candidate, Found, MemberNumber, Name, NameKind, NameOp, NodeId, Slot};
+use beeline_fabric::{
+    Answer, Candidate, Found, InterruptNumber, MemberNumber, Name, NameKind, NameOp, NodeId, Slot,
+};
 
 /// The kind of an entry of a registry.
 pub(crate) fn kind(of: NameKind) -> Kind {
@@ -13,11 +15,13 @@ pub(crate) fn kind(of: NameKind) -> Kind {
     const INTERRUPT: Kind = Kind::new(2).unwrap();
     const DATA_INTERRUPT: Kind = Kind::new(3).unwrap();
     const GROUP: Kind = Kind::new(4).unwrap();
+    const SHARED_INTERRUPT: Kind = Kind::new(5).unwrap();
     match of {
         NameKind::Segment => SEGMENT,
         NameKind::Interrupt => INTERRUPT,
         NameKind::DataInterrupt => DATA_INTERRUPT,
         NameKind::Group => GROUP,
+        NameKind::SharedInterrupt => SHARED_INTERRUPT,
     }
 }
 
@@ -80,7 +84,13 @@ impl Names {
         has_open: impl FnOnce(beeline_fabric::Holder) -> bool,
     ) -> Answer {
         let done = match op {
-            NameOp::Put(name, slot) => self.put(name, slot, |holder, entry| holder.put(entry, |_| false)),
+            NameOp::Put(name, slot) => {
+                let may_be_beside = name.kind == NameKind::SharedInterrupt;
+                self.put_alone(name, slot, |holder, entry| holder.put(entry, |_| may_be_beside))
+            }
+            NameOp::PutFirst(name, slot) => {
+                self.put_alone(name, slot, |holder, entry| holder.put(entry, |_| false))
+            }
             NameOp::PutBeside(name, slot, of) => {
                 let asked = Candidate { member: of.member, slot: of.lent.slot };
                 self.put_beside(name, slot, asked, || has_open(of))
@@ -112,6 +122,42 @@ impl Names {
             Some(registry) => Ok(!registry.holders()?.is_empty()),
             None => Ok(false),
         }
+    }
+
+    /// Who has one of several interrupts of a number.
+    pub(crate) fn shared(
+        &self,
+        node: NodeId,
+        number: InterruptNumber,
+    ) -> Result<Vec<Candidate>, RegistryError> {
+        let Some(registry) = self.existing(node)? else { return Ok(Vec::new()) };
+        let found = registry.find(kind(NameKind::SharedInterrupt), number.0)?;
+        Ok(found.into_iter().map(candidate).collect())
+    }
+
+    /// Puts a name, and takes it out again where an interrupt of the other kind has the number, alone or one of several. Both have put
+    /// theirs before they look: of two that come at the same time at least one sees the other, and perhaps neither gets the number.
+    fn put_alone(
+        &self,
+        name: Name,
+        slot: Slot,
+        put: impl FnOnce(&Holder, Entry) -> Result<(), PutError>,
+    ) -> Result<Answer, RegistryError> {
+        let answer = self.put(name, slot, put)?;
+        let other = match name.kind {
+            NameKind::Interrupt => NameKind::SharedInterrupt,
+            NameKind::SharedInterrupt => NameKind::Interrupt,
+            NameKind::Segment | NameKind::Group | NameKind::DataInterrupt => return Ok(answer),
+        };
+        if answer != Answer::Done {
+            return Ok(answer);
+        }
+        let found = self.registry(self.node).and_then(|registry| registry.find(kind(other), name.number));
+        if found.as_ref().is_ok_and(Vec::is_empty) {
+            return Ok(Answer::Done);
+        }
+        self.remove(name, slot)?;
+        found.map(|_| Answer::Taken)
     }
 
     fn put(
@@ -151,7 +197,10 @@ impl Names {
 
     fn find(&self, node: NodeId, name: Name) -> Result<Found, RegistryError> {
         let Some(registry) = self.existing(node)? else { return Ok(Found::default()) };
-        let found = registry.find(kind(name.kind), name.number)?;
+        let mut found = registry.find(kind(name.kind), name.number)?;
+        if name.kind == NameKind::Interrupt {
+            found.extend(registry.find(kind(NameKind::SharedInterrupt), name.number)?);
+        }
         let candidates: Vec<_> = found.into_iter().map(candidate).collect();
         let is_node_alive = !candidates.is_empty() || !registry.holders()?.is_empty();
         Ok(Found { is_node_alive, candidates })

@@ -91,6 +91,57 @@ fn numbers_are_one_interrupts_of_a_node_and_each_kind_has_its_own() {
 }
 
 #[test]
+fn trigger_reaches_each_of_several_interrupts_of_a_number_also_later_ones() {
+    let fabric = Fabric::new();
+    let (mut one, mut other, mut user) = (fabric.member(4), fabric.member(4), fabric.member(8));
+    one.expect("interrupt i 5 shared", "ok 5");
+    one.expect("interrupt k 5 shared counting", "ok 5");
+    user.expect("trigger-of t 4 5 0", "ok");
+    user.expect("trigger t 2", "ok");
+    other.expect("interrupt i 5 shared", "ok 5");
+    other.begin("wait i forever");
+    user.expect("trigger t", "ok");
+    assert_eq!(other.hear(), "ok");
+    one.expect("wait-all i", "1");
+    one.expect("wait-all k", "3");
+    one.expect("remove-interrupt i", "ok");
+    one.expect("interrupt i 5 shared", "ok 5");
+    user.expect("trigger t", "ok");
+    one.expect("wait-all i", "1");
+    other.expect("wait-all i", "1");
+    other.kill();
+    one.expect("remove-interrupt i", "ok");
+    user.expect("trigger t", "ok");
+    one.expect("wait-all k", "2");
+    one.expect("remove-interrupt k", "ok");
+    user.until("trigger t", "NotConnected");
+}
+
+#[test]
+fn number_is_of_one_interrupt_alone_or_of_several_that_share_it() {
+    let fabric = Fabric::new();
+    let (mut one, mut other) = (fabric.member(4), fabric.member(4));
+    one.expect("interrupt i 5 shared", "ok 5");
+    other.expect("interrupt i 5", "IntnoUsed");
+    one.expect("interrupt k 6", "ok 6");
+    other.expect("interrupt i 6 shared", "IntnoUsed");
+    other.expect("interrupt i 6", "IntnoUsed");
+    other.expect("data-interrupt d 5", "ok 5");
+    // A number that was found is nobody else's, also where it may be shared afterwards.
+    one.expect("interrupt a auto shared", "ok 65536");
+    other.expect("interrupt a auto shared", "ok 65537");
+    other.expect("interrupt b auto", "ok 65538");
+    other.expect("interrupt c 65536 shared", "ok 65536");
+    one.expect("remove-interrupt i", "ok");
+    one.expect("remove-interrupt k", "ok");
+    other.expect("interrupt i 5", "ok 5");
+    other.expect("interrupt k 6 shared", "ok 6");
+    one.expect("interrupt k 6 shared", "ok 6");
+    other.kill();
+    one.until("interrupt i 5 shared", "ok 5");
+}
+
+#[test]
 fn triggers_see_removals_links_and_deaths() {
     let fabric = Fabric::new();
     let (mut owner, mut user) = pair(&fabric, "5");

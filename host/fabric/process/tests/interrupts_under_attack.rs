@@ -68,7 +68,9 @@ impl Attacker {
 
 fn plain(owner: &FabricMember, wait: WaitPolicy) -> Interrupt {
     let number = Some(InterruptNumber(5));
-    owner.create_interrupt(InterruptOptions { number, is_counting: true, forgets: false, wait }).unwrap()
+    owner
+        .create_interrupt(InterruptOptions { number, is_counting: true, wait, ..Default::default() })
+        .unwrap()
 }
 
 fn user(fabric: &Fabric) -> Process {

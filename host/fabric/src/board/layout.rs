@@ -118,6 +118,7 @@ pub(crate) fn name_word(name: Name) -> u64 {
         NameKind::Interrupt => 2,
         NameKind::DataInterrupt => 3,
         NameKind::Group => 4,
+        NameKind::SharedInterrupt => 5,
     };
     kind << 32 | u64::from(name.number)
 }
@@ -129,6 +130,7 @@ pub(crate) fn name_of(word: u64) -> Option<Name> {
         2 => NameKind::Interrupt,
         3 => NameKind::DataInterrupt,
         4 => NameKind::Group,
+        5 => NameKind::SharedInterrupt,
         _ => return None,
     };
     Some(Name { kind, number: word as u32 })
@@ -195,11 +197,12 @@ mod tests {
 
     #[test]
     fn names_come_back_and_other_words_name_nothing() {
-        for kind in [NameKind::Segment, NameKind::Interrupt, NameKind::DataInterrupt, NameKind::Group] {
+        let interrupts = [NameKind::Interrupt, NameKind::DataInterrupt, NameKind::SharedInterrupt];
+        for kind in [NameKind::Segment, NameKind::Group].into_iter().chain(interrupts) {
             let name = Name { kind, number: 0xfedc_ba98 };
             assert_eq!(name_of(name_word(name)), Some(name));
         }
-        assert_eq!((name_of(7), name_of(5 << 32), name_of(u64::MAX)), (None, None, None));
+        assert_eq!((name_of(7), name_of(6 << 32), name_of(u64::MAX)), (None, None, None));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Connecting: a name is found, its member reached, its board read, and the segment claimed; over and over until the time is over.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use beeline_contract_adapter::Adapter;
@@ -53,6 +54,29 @@ impl<A: Adapter> Member<A> {
         self.note_remote(handle);
         self.try_again(handle, now);
         Ok(ticket.map_or(Done::Now(Value::Remote(handle, 0)), Done::Wait))
+    }
+
+    /// Connects to one of several interrupts of a number, at once or not at all.
+    pub(super) fn connect_shared(
+        &mut self,
+        node: NodeId,
+        name: Name,
+        adapter: AdapterNumber,
+        at: Candidate,
+        now: Nanos,
+    ) -> Outcome {
+        self.has_adapter(adapter)?;
+        if !self.links.of(adapter).is_some_and(|link| link.is_up) {
+            return Err(Refusal::NoLinkAccess);
+        }
+        let (handle, ticket) = (RemoteSegment(self.number()), Ticket(self.number()));
+        let step = Step::Trying { candidates: vec![at], reason: name.missing() };
+        let until = Some(now.after(ONCE_NANOS));
+        let attempt = Attempt { ticket: Some(ticket), until, is_once: true, step };
+        self.remotes.insert(handle, Remote::new(node, name, adapter, attempt));
+        self.note_remote(handle);
+        self.try_candidates(handle, now);
+        Ok(Done::Wait(ticket))
     }
 
     /// Begins an attempt, or rests if it cannot succeed.
@@ -212,7 +236,9 @@ impl<A: Adapter> Member<A> {
         if let Some(ticket) = ticket {
             let value = match remote.name.kind {
                 NameKind::Segment | NameKind::Group => Value::Remote(handle, bytes),
-                NameKind::Interrupt | NameKind::DataInterrupt => Value::Trigger(RemoteInterrupt(handle.0)),
+                NameKind::Interrupt | NameKind::SharedInterrupt | NameKind::DataInterrupt => {
+                    Value::Trigger(RemoteInterrupt(handle.0))
+                }
             };
             self.told.push_back(Told::Outcome(ticket, Ok(value)));
             let standing = self.standing(handle);

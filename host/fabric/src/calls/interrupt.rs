@@ -7,11 +7,12 @@ use crate::board::layout::EntryState;
 use crate::call::{Done, Value};
 use crate::claims::freed;
 use crate::ids::{
-    AskId, InterruptNumber, LocalInterrupt, Name, PairId, RemoteInterrupt, RemoteSegment, Ticket,
+    AskId, InterruptNumber, LocalInterrupt, Name, NameKind, PairId, RemoteInterrupt, RemoteSegment, Slot,
+    Ticket,
 };
-use crate::interrupt::InterruptKind;
 use crate::interrupt::local::OwnInterrupt;
 use crate::interrupt::remote::Trigger;
+use crate::interrupt::{InterruptKind, name_of};
 use crate::member::{Asked, Member};
 use crate::refusal::Refusal;
 use crate::segment::local::LocalMemory;
@@ -19,18 +20,41 @@ use crate::segment::memory::Memory;
 use crate::told::Told;
 use crate::want::{Answer, NameOp, Want};
 
+/// How the name of an interrupt is put: a number that this member has found is nobody else's.
+fn put(name: Name, slot: Slot, is_auto: bool) -> NameOp {
+    if is_auto { NameOp::PutFirst(name, slot) } else { NameOp::Put(name, slot) }
+}
+
 impl<A: Adapter> Member<A> {
     pub(super) fn create_interrupt(
         &mut self,
         number: Option<InterruptNumber>,
         kind: InterruptKind,
     ) -> Outcome {
+        self.create_named(number, kind, |number| name_of(number, kind == InterruptKind::Data))
+    }
+
+    pub(super) fn create_shared_interrupt(
+        &mut self,
+        number: Option<InterruptNumber>,
+        is_counting: bool,
+    ) -> Outcome {
+        let kind = if is_counting { InterruptKind::Counting } else { InterruptKind::Plain };
+        self.create_named(number, kind, |number| Name { kind: NameKind::SharedInterrupt, number: number.0 })
+    }
+
+    fn create_named(
+        &mut self,
+        number: Option<InterruptNumber>,
+        kind: InterruptKind,
+        name: impl FnOnce(InterruptNumber) -> Name,
+    ) -> Outcome {
         let (slot, entry) = self.take_entry().ok_or(Refusal::MaxEntries)?;
         let first_of_auto = if number.is_none() { Some(self.next_interrupt) } else { None };
-        let number = number.map_or(self.next_interrupt, |number| number.0);
-        let interrupt = OwnInterrupt::new(number, kind, slot, entry);
+        let number = number.unwrap_or(InterruptNumber(self.next_interrupt));
+        let interrupt = OwnInterrupt::new(name(number), kind, slot, entry);
         let ticket = Ticket(self.number());
-        let put = NameOp::Put(interrupt.name, slot);
+        let put = put(interrupt.name, slot, first_of_auto.is_some());
         self.ask(Asked::CreateInterrupt { ticket, interrupt, first_of_auto }, put);
         Ok(Done::Wait(ticket))
     }
@@ -60,7 +84,7 @@ impl<A: Adapter> Member<A> {
             }
             Answer::Taken if first_of_auto.is_some_and(|first| first != next) => {
                 interrupt.name = Name { number: next, ..interrupt.name };
-                let put = NameOp::Put(interrupt.name, slot);
+                let put = put(interrupt.name, slot, true);
                 self.ask(Asked::CreateInterrupt { ticket, interrupt, first_of_auto }, put);
                 return;
             }

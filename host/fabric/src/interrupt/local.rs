@@ -1,8 +1,8 @@
 //! An interrupt of this member.
 
-use super::{InterruptKind, Place, name_of};
+use super::{InterruptKind, Place};
 use crate::board::layout::{EntryState, Phase};
-use crate::ids::{InterruptNumber, Name, Slot};
+use crate::ids::{Name, Slot};
 
 /// The number that the first interrupt without a number gets: programs fix small ones.
 pub(crate) const FIRST_AUTO_NUMBER: u32 = 1 << 16;
@@ -18,8 +18,7 @@ pub(crate) struct OwnInterrupt {
 
 impl OwnInterrupt {
     /// An interrupt that everybody may connect to, over every adapter.
-    pub(crate) fn new(number: u32, kind: InterruptKind, slot: Slot, entry: EntryState) -> Self {
-        let name = name_of(InterruptNumber(number), kind == InterruptKind::Data);
+    pub(crate) fn new(name: Name, kind: InterruptKind, slot: Slot, entry: EntryState) -> Self {
         let entry = EntryState { phase: Phase::Open, available: u16::MAX, ..entry };
         OwnInterrupt { name, kind, slot, entry }
     }

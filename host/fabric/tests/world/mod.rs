@@ -174,7 +174,7 @@ impl World {
         let (processes, own_node) = (&self.processes, self.processes[who].node);
         let node_of = |name: Name| if name.kind == NameKind::Group { NodeId::GROUPS } else { own_node };
         match op {
-            NameOp::Put(name, slot) => {
+            NameOp::Put(name, slot) | NameOp::PutFirst(name, slot) => {
                 let holders = self.names.entry((node_of(name), name)).or_default();
                 holders.retain(|(holder, _)| processes[*holder].is_alive);
                 if !holders.is_empty() {

@@ -3,18 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use beeline_fabric::{
-    AdapterNumber, Call, InterruptKind, InterruptNumber, NodeId, PairId, Refusal, RemoteInterrupt,
-    Trigger as Words, Value,
-};
+use beeline_fabric::{AdapterNumber, Call, InterruptKind, InterruptNumber, NodeId, Refusal, Value};
 
+use super::each::Each;
 use super::gear::Gear;
-use super::triggers::{DataTrigger, Link, Trigger};
+use super::link::Link;
+use super::triggers::{DataTrigger, Trigger};
 use super::{DataInterrupt, Interrupt, InterruptOptions, Own};
 use crate::member::FabricMember;
-use crate::pair::Pair;
 use crate::shared::Shared;
-use crate::words::Coherent;
 
 impl FabricMember {
     /// Makes an interrupt that is triggered without data.
@@ -48,7 +45,8 @@ impl FabricMember {
         timeout: Option<Duration>,
     ) -> Result<Trigger, Refusal> {
         let (link, _) = self.shared.connect_interrupt(node, number, false, (adapter, timeout))?;
-        Ok(Trigger::new(link))
+        let each = Each::new(&self.shared, node, number, adapter);
+        Ok(if each.connect()? { Trigger::of_each(each) } else { Trigger::new(link) })
     }
 
     /// As [`FabricMember::connect_interrupt`], to a data interrupt.
@@ -69,7 +67,13 @@ impl FabricMember {
 
     fn own_interrupt(&self, kind: InterruptKind, options: InterruptOptions) -> Result<Own, Refusal> {
         let shared = Arc::clone(&self.shared);
-        let call = Call::CreateInterrupt { number: options.number, kind };
+        let number = options.number;
+        let call = match kind {
+            InterruptKind::Plain | InterruptKind::Counting if options.is_shared => {
+                Call::CreateSharedInterrupt { number, is_counting: options.is_counting }
+            }
+            kind => Call::CreateInterrupt { number, kind },
+        };
         let Value::Interrupt(local, number, _, _) = shared.call(call)? else { return Err(Refusal::System) };
         let waited = shared.lock().interrupts.get(&local).cloned().ok_or(Refusal::System)?;
         Ok(Own { shared, local, number, waited, options })
@@ -90,17 +94,5 @@ impl Shared {
         self.link(remote).inspect_err(|_| {
             let _gone = self.call(Call::DisconnectInterrupt(remote));
         })
-    }
-
-    /// What a connection that is made is triggered with.
-    fn link(self: &Arc<Self>, remote: RemoteInterrupt) -> Result<(Link, Arc<Gear>), Refusal> {
-        let (words, (gear, peer)) = self.enter(|state, _| {
-            let (pair, words): (PairId, Words<Coherent>) = state.member.trigger(remote, &self.board_view)?;
-            let pair = state.pairs.get(&pair).ok_or(Refusal::NotConnected)?;
-            let gear = pair.gear().cloned().ok_or(Refusal::System)?;
-            Ok::<_, Refusal>((words, (gear, Pair::peer(pair).cloned())))
-        })?;
-        let bell = gear.bell(words.place(), peer.as_ref());
-        Ok((Link { shared: Arc::clone(self), remote, words, peer, bell }, gear))
     }
 }

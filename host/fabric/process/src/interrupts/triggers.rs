@@ -1,22 +1,29 @@
 //! Triggering interrupts of other members, by loads and stores of this process.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 
-use beeline_domain::Peer;
-use beeline_fabric::{Call, MAX_MESSAGE_BYTES, Refusal, RemoteInterrupt, Trigger as Words, ring};
+use beeline_fabric::{MAX_MESSAGE_BYTES, Refusal, ring};
 use beeline_window::{SendError, Sent};
 
+use super::each::Each;
 use super::gear::SharedSender;
-use crate::bell::FlagBell;
-use crate::shared::Shared;
-use crate::words::Coherent;
+use super::link::Link;
 
 /// A connection to an interrupt of a node. It ends when this is dropped.
 ///
 /// All threads may trigger, at the same time too. A trigger is some loads, and one store that is counted; it makes a system call only if
-/// somebody sleeps for the interrupt.
+/// somebody sleeps for the interrupt. One of several interrupts that share a number ([`InterruptOptions`](crate::InterruptOptions)) reaches each
+/// of them, also those that were made after this; it asks the registry of the node, which takes system calls, and connects to those that are
+/// new.
 #[derive(Debug)]
-pub struct Trigger(Link);
+pub struct Trigger(To);
+
+#[derive(Debug)]
+enum To {
+    One(Link),
+    /// One of several interrupts of a number.
+    Each(Each),
+}
 
 /// A connection to a data interrupt of a node. It ends when this is dropped.
 #[derive(Debug)]
@@ -25,19 +32,13 @@ pub struct DataTrigger {
     sender: SharedSender,
 }
 
-#[derive(Debug)]
-pub(crate) struct Link {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) remote: RemoteInterrupt,
-    pub(crate) words: Words<Coherent>,
-    /// The other process; `None` if it is this one.
-    pub(crate) peer: Option<Peer>,
-    pub(crate) bell: FlagBell,
-}
-
 impl Trigger {
     pub(crate) fn new(link: Link) -> Self {
-        Trigger(link)
+        Trigger(To::One(link))
+    }
+
+    pub(crate) fn of_each(each: Each) -> Self {
+        Trigger(To::Each(each))
     }
 
     /// Triggers the interrupt. What this thread stored before is seen by whoever takes it.
@@ -47,10 +48,10 @@ impl Trigger {
     /// [`Refusal::NoLinkAccess`] and [`Refusal::NoRemoteLinkAccess`]: a link is down.
     #[inline]
     pub fn trigger(&self) -> Result<(), Refusal> {
-        self.0.check()?;
-        self.0.words.raise();
-        ring(&self.0.bell);
-        Ok(())
+        match &self.0 {
+            To::One(link) => link.trigger(),
+            To::Each(each) => each.trigger(),
+        }
     }
 }
 
@@ -81,27 +82,5 @@ impl DataTrigger {
         drop(sender);
         ring(&self.link.bell);
         Ok(())
-    }
-}
-
-impl Link {
-    #[inline]
-    fn check(&self) -> Result<(), Refusal> {
-        // A child of fork has none of it mapped.
-        if !self.shared.process.is_this() {
-            return Err(Refusal::System);
-        }
-        if !self.peer.as_ref().is_none_or(Peer::is_alive) {
-            return Err(Refusal::NotConnected);
-        }
-        self.words.check()
-    }
-}
-
-impl Drop for Link {
-    fn drop(&mut self) {
-        if let Err(refusal) = self.shared.call(Call::DisconnectInterrupt(self.remote)) {
-            tracing::debug!(%refusal, "a trigger is dropped where it is not connected");
-        }
     }
 }

@@ -44,6 +44,7 @@ fn said(outcome: Result<(), Refusal>) -> String {
 fn options(words: &[&str]) -> InterruptOptions {
     InterruptOptions {
         number: words.first().filter(|word| **word != "auto").map(|word| InterruptNumber(number(word))),
+        is_shared: words.contains(&"shared"),
         is_counting: words.contains(&"counting"),
         forgets: words.contains(&"forgets"),
         wait: if words.contains(&"spin") { WaitPolicy::SPIN } else { sleeping() },
@@ -230,10 +231,15 @@ impl Interrupts {
     /// Removes an interrupt while two other threads wait for it.
     fn wait_twice_and_remove(&self, name: &str) -> String {
         let own = &self.own[name];
+        let begun = Arc::new(std::sync::Barrier::new(3));
         let waits = [(), ()].map(|()| {
-            let own = Arc::clone(own);
-            std::thread::spawn(move || own.wait(None))
+            let (own, begun) = (Arc::clone(own), Arc::clone(&begun));
+            std::thread::spawn(move || {
+                begun.wait();
+                own.wait(None)
+            })
         });
+        begun.wait();
         // They may wait or not yet; both end in the same way but for the code.
         std::thread::sleep(Duration::from_millis(20));
         let removed = said(own.remove());

@@ -35,7 +35,8 @@
  * same time. One that waits delays no other. Handles share these threads; a DMA queue with callbacks has one of its own.
  *
  * POLLING. With `polls = true` in the configuration whoever waits looks over and over and takes a core, callbacks included. Then
- * SCITriggerInterrupt() and SCITriggerDataInterrupt() to this process never make a system call.
+ * SCITriggerInterrupt() and SCITriggerDataInterrupt() to this process never make a system call, except of a number that is shared
+ * (SCI_FLAG_SHARED_INT).
  *
  * ORDER. Stores through a map may arrive in any order. SCIFlush(), SCIStoreBarrier() and SCICheckSequence() say what has left and
  * what has arrived. SCIMemCpy() and SCIMemWrite() flush before they return unless told not to.

@@ -131,14 +131,16 @@ pub enum Call {
         number: Option<InterruptNumber>,
         is_counting: bool,
     },
-    /// Connects to one of several interrupts of a number, at once or not at all.
+    /// Connects to one of several interrupts of a number. At a time of zero it is connected to only if its member is reached already;
+    /// if that is not, it is begun to be reached.
     ConnectSharedInterrupt {
         node: NodeId,
         number: InterruptNumber,
         /// The adapter to go by.
         adapter: AdapterNumber,
-        /// Which one.
+        /// The one of them that the registry has told of.
         at: Candidate,
+        timeout_nanos: u64,
     },
     /// Removes an interrupt. Who is connected to it sees that when it triggers it.
     RemoveInterrupt(LocalInterrupt),

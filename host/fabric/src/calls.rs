@@ -64,9 +64,9 @@ impl<A: Adapter> Member<A> {
             Call::CreateSharedInterrupt { number, is_counting } => {
                 self.create_shared_interrupt(number, is_counting)
             }
-            Call::ConnectSharedInterrupt { node, number, adapter, at } => {
+            Call::ConnectSharedInterrupt { node, number, adapter, at, timeout_nanos } => {
                 let name = Name { kind: NameKind::SharedInterrupt, number: number.0 };
-                self.connect_shared(node, name, adapter, at, now)
+                self.connect_shared(node, name, adapter, (at, timeout_nanos), now)
             }
             Call::RemoveInterrupt(interrupt) => self.remove_interrupt(interrupt),
             Call::ConnectInterrupt { node, number, has_data, adapter, timeout_nanos } => {

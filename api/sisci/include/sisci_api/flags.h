@@ -116,7 +116,7 @@
 
 /** The interrupt has the number that the caller gives, or is not made. */
 #define SCI_FLAG_FIXED_INTNO 0x2u
-/** Several have the same number; a trigger reaches all. Not implemented. */
+/** Several have the same number; a trigger reaches all. See SCICreateInterrupt(). */
 #define SCI_FLAG_SHARED_INT 0x4u
 /** The interrupt is triggered only while it is enabled. Not implemented. */
 #define SCI_FLAG_CONDITIONAL_INTERRUPT 0x8u

@@ -40,7 +40,10 @@ extern "C" {
  * @param callback    is called with SCI_FLAG_USE_CALLBACK
  *
  * With SCI_FLAG_SHARED_INT it is one of several of its number, of this process and others of the node, all of which were made so. A
- * trigger of the number reaches each of them, also those that were made after SCIConnectInterrupt().
+ * trigger of the number reaches each of them, also those that were made after SCIConnectInterrupt(). For that each trigger looks up
+ * who there is, which takes system calls. The first trigger after a process has made one connects to that process, and waits half a
+ * second at most after the others are triggered. A process that does not answer, because it is stopped or very busy, is skipped then,
+ * and the trigger is SCI_ERR_OK if it has reached another one; triggers reach it about a second after it answers.
  *
  * Flags: SCI_FLAG_USE_CALLBACK, SCI_FLAG_FIXED_INTNO, SCI_FLAG_COUNTING_INT, SCI_FLAG_SHARED_INT; SCI_FLAG_CONDITIONAL_INTERRUPT
  * is SCI_ERR_FLAG_NOT_IMPLEMENTED: no store into memory of one host triggers anything.

@@ -118,6 +118,42 @@ fn trigger_reaches_each_of_several_interrupts_of_a_number_also_later_ones() {
 }
 
 #[test]
+fn one_of_several_interrupts_whose_process_is_stopped_delays_no_other() {
+    let fabric = Fabric::new();
+    let (mut one, mut other, mut user) = (fabric.member(4), fabric.member(4), fabric.member(8));
+    one.expect("interrupt i 5 shared", "ok 5");
+    user.expect("trigger-of t 4 5 0", "ok");
+    other.expect("interrupt i 5 shared", "ok 5");
+    other.stop();
+    user.begin("trigger t");
+    // Less than the five seconds after which a member is given up.
+    one.expect("wait i 4000", "ok");
+    assert_eq!(user.hear(), "ok");
+    other.signal(rustix::process::Signal::CONT);
+    other.begin("wait i forever");
+    while !other.has_said() {
+        user.expect("trigger t", "ok");
+    }
+    assert_eq!(other.hear(), "ok");
+}
+
+#[test]
+fn trigger_of_several_interrupts_tells_of_a_link_also_if_none_is_connected() {
+    let fabric = Fabric::new();
+    let (mut one, mut user) = (fabric.member(4), fabric.member(8));
+    one.expect("interrupt i 5 shared", "ok 5");
+    user.expect("trigger-of t 4 5 0", "ok");
+    one.expect("remove-interrupt i", "ok");
+    user.expect("trigger t", "NotConnected");
+    user.expect("link down", "ok");
+    one.expect("interrupt i 5 shared", "ok 5");
+    user.expect("trigger t", "NoLinkAccess");
+    user.expect("link up", "ok");
+    user.expect("trigger t", "ok");
+    one.expect("wait i 0", "ok");
+}
+
+#[test]
 fn number_is_of_one_interrupt_alone_or_of_several_that_share_it() {
     let fabric = Fabric::new();
     let (mut one, mut other) = (fabric.member(4), fabric.member(4));

@@ -56,13 +56,13 @@ impl<A: Adapter> Member<A> {
         Ok(ticket.map_or(Done::Now(Value::Remote(handle, 0)), Done::Wait))
     }
 
-    /// Connects to one of several interrupts of a number, at once or not at all.
+    /// Connects to one of several interrupts of a number, in one attempt.
     pub(super) fn connect_shared(
         &mut self,
         node: NodeId,
         name: Name,
         adapter: AdapterNumber,
-        at: Candidate,
+        (at, timeout_nanos): (Candidate, u64),
         now: Nanos,
     ) -> Outcome {
         self.has_adapter(adapter)?;
@@ -71,8 +71,8 @@ impl<A: Adapter> Member<A> {
         }
         let (handle, ticket) = (RemoteSegment(self.number()), Ticket(self.number()));
         let step = Step::Trying { candidates: vec![at], reason: name.missing() };
-        let until = Some(now.after(ONCE_NANOS));
-        let attempt = Attempt { ticket: Some(ticket), until, is_once: true, step };
+        let until = Some(now.after(timeout_nanos));
+        let attempt = Attempt { ticket: Some(ticket), until, is_once: true, aim: Aim::Connection, step };
         self.remotes.insert(handle, Remote::new(node, name, adapter, attempt));
         self.note_remote(handle);
         self.try_candidates(handle, now);

@@ -14,7 +14,7 @@ use super::link::Link;
 /// All threads may trigger, at the same time too. A trigger is some loads, and one store that is counted; it makes a system call only if
 /// somebody sleeps for the interrupt. One of several interrupts that share a number ([`InterruptOptions`](crate::InterruptOptions)) reaches each
 /// of them, also those that were made after this; it asks the registry of the node, which takes system calls, and connects to those that are
-/// new.
+/// new. Who does not answer is skipped.
 #[derive(Debug)]
 pub struct Trigger(To);
 

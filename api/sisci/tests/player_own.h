@@ -124,7 +124,7 @@ static void show_text(struct call *call)
 }
 
 /* `allocate NAME KIND BYTES`: `pages` that begin at a page, `bytes` that do not, `source` that is not stored to, `gap` whose second page
- * is not there. */
+ * nobody may access: one that is not there could be mapped again by the library, for something of its own. */
 static void allocate(struct call *call)
 {
   const char *name = word(call), *kind = word(call);
@@ -142,7 +142,7 @@ static void allocate(struct call *call)
     start += kind[0] == 'b' ? 8 : 0;
   } else {
     start = (char *)mmap(NULL, bytes, PROT_READ | (kind[0] == 'g' ? PROT_WRITE : 0), MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (start == (char *)MAP_FAILED || (kind[0] == 'g' && munmap(start + 4096, 4096)))
+    if (start == (char *)MAP_FAILED || (kind[0] == 'g' && mprotect(start + 4096, 4096, PROT_NONE)))
       fail("no memory", name);
   }
   snprintf(allocations[at].name, sizeof(allocations[at].name), "%s", name);

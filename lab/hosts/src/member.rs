@@ -41,7 +41,7 @@ fn adapter() -> AdapterNumber {
 fn word_of(name: Name) -> u64 {
     let kind: u64 = match name.kind {
         NameKind::Segment => 1,
-        NameKind::Interrupt => 2,
+        NameKind::Interrupt | NameKind::SharedInterrupt => 2,
         NameKind::DataInterrupt => 3,
         NameKind::Group => 4,
     };
@@ -255,7 +255,11 @@ impl HostMember {
         let entry = |words: Region, at: u32| core.load(words, at as usize * 16);
         let slot = |words: Region, at: u32| core.load(words, at as usize * 16 + 8);
         match op {
-            NameOp::Put(name, value) => {
+            // A name here is one member's alone, and a segment of several holders has one memory: no host has that of another.
+            NameOp::Put(Name { kind: NameKind::SharedInterrupt, .. }, _) | NameOp::PutBeside(..) => {
+                Answer::Failed
+            }
+            NameOp::Put(name, value) | NameOp::PutFirst(name, value) => {
                 let word = word_of(name);
                 if (0..NAMES).any(|at| entry(here.names, at) == word) {
                     return Answer::Taken;
@@ -265,8 +269,6 @@ impl HostMember {
                 self.names.publish(at * 2, word);
                 Answer::Done
             }
-            // A segment of several holders has one memory, and no host has that of another.
-            NameOp::PutBeside(..) => Answer::Failed,
             NameOp::Remove(name, _) => {
                 let word = word_of(name);
                 for at in (0..NAMES).filter(|at| entry(here.names, *at) == word).collect::<Vec<_>>() {

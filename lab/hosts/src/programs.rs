@@ -31,6 +31,8 @@ struct Machine {
 struct State {
     hosts: Hosts,
     due: Option<Place>,
+    /// Whether a program has its turn: no other one lets time pass meanwhile, when its thread begins or is woken for nothing.
+    is_taken: bool,
     /// Nothing more happens, or a program has failed.
     is_over: bool,
 }
@@ -41,7 +43,7 @@ struct State {
 /// If a program panics, or waits for something that never happens.
 pub fn run<T: Send>(hosts: Hosts, programs: Vec<Program<'_, T>>) -> (Vec<T>, Hosts) {
     let most = programs.iter().map(|(host, _)| usize::from(host.0) + 1).max().unwrap_or(0);
-    let mut state = State { hosts, due: None, is_over: false };
+    let mut state = State { hosts, due: None, is_taken: false, is_over: false };
     for (host, _) in &programs {
         state.hosts.end_turn(Place { host: *host, core: 0 }, Next::Again, Picoseconds::NEVER);
     }
@@ -78,6 +80,7 @@ impl Drop for Ended {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.is_over |= thread::panicking();
+        state.is_taken = false;
         state.hosts.end_turn(self.0.place, Next::Never, Picoseconds::NEVER);
         self.0.hand_over(&mut state);
     }
@@ -99,7 +102,7 @@ impl Core {
 
     /// Lets time pass until it is somebody's turn.
     fn hand_over(&self, state: &mut State) {
-        if state.due.is_none() && !state.is_over {
+        if state.due.is_none() && !state.is_taken && !state.is_over {
             state.due = state.hosts.advance(Picoseconds::NEVER);
             state.is_over = state.due.is_none();
         }
@@ -121,6 +124,7 @@ impl Core {
             }
             if state.due == Some(self.place) {
                 state.due = None;
+                state.is_taken = true;
                 return;
             }
             let turn = &self.machine.turns[usize::from(self.place.host.0)];
@@ -131,6 +135,7 @@ impl Core {
     /// Ends the turn. Returns at the next one: one that polls has it when something has changed, and at `until` at the latest.
     pub fn wait(&self, next: Next, until: Picoseconds) {
         let mut state = self.lock();
+        state.is_taken = false;
         state.hosts.end_turn(self.place, next, until);
         self.await_turn(state);
     }

@@ -22,6 +22,9 @@ use header::Room;
 use opening::{Opening, Step};
 pub use terms::{QueueConfig, Received, Sent};
 
+/// Some five hundred years.
+const FOR_EVER: Duration = Duration::from_nanos(u64::MAX);
+
 /// One end of a message queue. Its segment is removed when this is dropped; the other end then learns that it is gone, after what was
 /// sent before.
 ///
@@ -69,14 +72,15 @@ impl MessageQueue {
     pub fn open(&self, timeout: Duration) -> Result<(), Refusal> {
         self.shared.check_process()?;
         let mut opening = self.lock_opening();
-        let end = Instant::now() + timeout;
+        // A time that no clock reaches is none.
+        let end = Instant::now().checked_add(timeout);
         loop {
             if let Some(ends) = self.ends.get() {
                 return if ends.is_there() { Ok(()) } else { Err(Refusal::NotConnected) };
             }
             // With a time an attempt is never one that is made once, which takes as long as the other side does.
             let least = if timeout.is_zero() { Duration::ZERO } else { Duration::from_nanos(1) };
-            let left = end.saturating_duration_since(Instant::now()).max(least);
+            let left = end.map_or(FOR_EVER, |end| end.saturating_duration_since(Instant::now()).max(least));
             let reason = match opening.step(&self.shared, &self.config, &self.room, left)? {
                 Step::Open(ends) => {
                     let _first = self.ends.set(*ends);
@@ -85,7 +89,7 @@ impl MessageQueue {
                 Step::Waiting => Refusal::Timeout,
                 Step::Refused => Refusal::ConnectionRefused,
             };
-            if end <= Instant::now() {
+            if end.is_some_and(|end| end <= Instant::now()) {
                 return Err(reason);
             }
         }

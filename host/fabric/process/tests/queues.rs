@@ -86,7 +86,7 @@ fn opening_waits_for_the_other_end_and_goes_on_where_it_was() {
     other.expect("queue q 4 2 1 8 100", "ok");
     // Its segment is there, and waits.
     other.expect("queue-open q 3000", "Timeout");
-    other.begin("queue-open q 30000000");
+    other.begin("queue-open q forever");
     one.expect("queue-open q 30000000", "ok");
     assert_eq!(other.hear(), "ok");
     one.expect("queue-open q 0", "ok");

@@ -42,7 +42,11 @@ impl Queues {
                 }
             }
             ["queue-open", name, micros] => {
-                let opened = self.0[name].open(Duration::from_micros(number(micros)));
+                let timeout = match micros {
+                    "forever" => Duration::MAX,
+                    _ => Duration::from_micros(number(micros)),
+                };
+                let opened = self.0[name].open(timeout);
                 opened.map_or_else(|refusal| format!("{refusal:?}"), |()| "ok".to_owned())
             }
             ["queue-send", name, text] => said(self.0[name].send(text.as_bytes())),

@@ -31,7 +31,7 @@ struct Address {
 /// flags that the function knows.
 macro_rules! absent {
     ($code:ident: $($name:ident($($argument:ident: $type:ty),*) $(-> $gives:ty)? $([$place:ident])?, $flags:expr;)*) => {$(
-        three_names!($name, ($($argument: $type,)* flags: u32, error: Error<'_>) $(-> $gives)?, {
+        three_names!("_SISCI_PUBLIC_FUNC_", $name, ($($argument: $type,)* flags: u32, error: Error<'_>) $(-> $gives)?, {
             let _not_looked_at = ($($argument,)*);
             $($place.put_if_wanted(core::ptr::null_mut());)?
             let _zero = answer(stringify!($name), ($flags, flags), $code, error);
@@ -98,6 +98,6 @@ absent! {
     SCIAssignDMAChannel(channel: Pointer, dq: Pointer), 0;
 }
 
-three_names!(SCIReturnDMAChannel, (_channel: Pointer, error: Error<'_>), {
+three_names!("_SISCI_PUBLIC_FUNC_", SCIReturnDMAChannel, (_channel: Pointer, error: Error<'_>), {
     let _zero = answer("SCIReturnDMAChannel", (0, 0), ILLEGAL_PARAMETER, error);
 });

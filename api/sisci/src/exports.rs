@@ -2,7 +2,7 @@
 
 use core::ffi::{c_char, c_void};
 
-use beeline_ffi::{Array, Bytes, Handle, Memory, Out, Text};
+use beeline_ffi::{Array, Bytes, Handle, HandleVariable, Memory, Out, Text};
 
 use crate::data_interrupt::LengthVariable;
 use crate::dma::{DmaCallback, Piece, Queue};
@@ -15,16 +15,16 @@ use crate::node::NodeIds;
 use crate::remote::{Remote, RemoteCallback};
 use crate::sequence::Sequence;
 use crate::{
-    copy, data_interrupt, dma, errors, interrupt, lifecycle, local, map, node, plain_interrupt, query,
-    registered, remote, sequence,
+    copy, data_interrupt, dma, errors, interrupt, lifecycle, local, map, message_queue, node,
+    plain_interrupt, query, registered, remote, sequence,
 };
 
-/// Exports a function under its name and the two that macros of other headers make of it.
+/// Exports a function under its name and the two that macros of other headers make of it, which begin with `$prefix`.
 macro_rules! three_names {
-    ($name:ident, $arguments:tt $(-> $gives:ty)?, $body:block) => {
+    ($prefix:literal, $name:ident, $arguments:tt $(-> $gives:ty)?, $body:block) => {
         crate::exports::one_name!(stringify!($name), $arguments $(-> $gives)?, $body);
-        crate::exports::one_name!(concat!("_SISCI_PUBLIC_FUNC_ST_", stringify!($name)), $arguments $(-> $gives)?, $body);
-        crate::exports::one_name!(concat!("_SISCI_PUBLIC_FUNC_MT_", stringify!($name)), $arguments $(-> $gives)?, $body);
+        crate::exports::one_name!(concat!($prefix, "ST_", stringify!($name)), $arguments $(-> $gives)?, $body);
+        crate::exports::one_name!(concat!($prefix, "MT_", stringify!($name)), $arguments $(-> $gives)?, $body);
     };
 }
 
@@ -41,19 +41,23 @@ pub(crate) use {one_name, three_names};
 
 /// Exports functions: the name for C and the parameters, the function of this crate that does it, and perhaps another name of it.
 macro_rules! exports {
-    ($($name:ident $arguments:tt $(-> $gives:ty)? = $does:path $(, $other:ident)?;)*) => {$(
-        export!($name, $arguments $(-> $gives)?, $does);
-        $(export!($other, $arguments, $does);)?
+    ($prefix:literal: $($name:ident $arguments:tt $(-> $gives:ty)? = $does:path $(, $other:ident)?;)*) => {$(
+        export!($prefix, $name $(, $other)?, $arguments $(-> $gives)?, $does);
     )*};
 }
 
 macro_rules! export {
-    ($name:ident, ($($argument:ident: $type:ty),* $(,)?) $(-> $gives:ty)?, $does:path) => {
-        three_names!($name, ($($argument: $type),*) $(-> $gives)?, { $does($($argument),*) });
+    ($prefix:literal, $name:ident, ($($argument:ident: $type:ty),* $(,)?) $(-> $gives:ty)?, $does:path) => {
+        three_names!($prefix, $name, ($($argument: $type),*) $(-> $gives)?, { $does($($argument),*) });
+    };
+    ($prefix:literal, $name:ident, $other:ident, $arguments:tt $(-> $gives:ty)?, $does:path) => {
+        export!($prefix, $name, $arguments $(-> $gives)?, $does);
+        export!($prefix, $other, $arguments $(-> $gives)?, $does);
     };
 }
 
 exports! {
+    "_SISCI_PUBLIC_FUNC_":
     SCIInitialize(flags: u32, error: Error<'_>) = lifecycle::initialize;
     SCITerminate() = lifecycle::terminate;
     SCIOpen(sd: Out<'_, Handle<Descriptor>>, flags: u32, error: Error<'_>) = lifecycle::open;
@@ -352,4 +356,38 @@ exports! {
         flags: u32,
         error: Error<'_>,
     ) = data_interrupt::trigger;
+}
+
+// `scilib.h`
+exports! {
+    "_SCIL_PUBLIC_FUNC_":
+    SCILInit(flags: u32) -> u32 = message_queue::initialize;
+    SCILDestroy(flags: u32) -> u32 = message_queue::destroy;
+    SCILCreateMsgQueue(
+        queue: HandleVariable<'_, message_queue::Queue>,
+        adapter: u32,
+        node: u32,
+        local: u32,
+        remote: u32,
+        max_messages: u32,
+        max_message_bytes: u32,
+        timeout: u32,
+        flags: u32,
+    ) -> u32 = message_queue::create, SCILConnectMsgQueue;
+    SCILRemoveMsgQueue(queue: HandleVariable<'_, message_queue::Queue>, flags: u32) -> u32
+        = message_queue::remove_queue, SCILDisconnectMsgQueue;
+    SCILSendMsg(
+        queue: Handle<message_queue::Queue>,
+        message: Bytes<'_>,
+        bytes: u32,
+        free: Out<'_, u32>,
+        flags: u32,
+    ) -> u32 = message_queue::send;
+    SCILReceiveMsg(
+        queue: Handle<message_queue::Queue>,
+        into: Memory<'_>,
+        bytes: u32,
+        left: Out<'_, u32>,
+        flags: u32,
+    ) -> u32 = message_queue::receive;
 }

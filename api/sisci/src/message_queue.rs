@@ -53,14 +53,14 @@ fn coded(name: &str, body: impl FnOnce() -> Outcome<()>) -> u32 {
     edge_or(name, code_of, || body().map(|()| errors::OK))
 }
 
-fn initialize(flags: u32) -> u32 {
+pub(crate) fn initialize(flags: u32) -> u32 {
     coded("SCILInit", || {
         Flags::NONE.check(flags)?;
         session::initialize()
     })
 }
 
-fn destroy(flags: u32) -> u32 {
+pub(crate) fn destroy(flags: u32) -> u32 {
     coded("SCILDestroy", || {
         Flags::NONE.check(flags)?;
         if !session::is_initialized() {
@@ -72,7 +72,7 @@ fn destroy(flags: u32) -> u32 {
 }
 
 #[expect(clippy::too_many_arguments, reason = "the signature of SCILib")]
-fn create(
+pub(crate) fn create(
     queue: HandleVariable<'_, Queue>,
     adapter: u32,
     node: u32,
@@ -167,7 +167,13 @@ fn cancelled() -> Failure {
     failure(errors::CANCELLED, "the queue was removed while this waited")
 }
 
-fn send(queue: Handle<Queue>, message: Bytes<'_>, bytes: u32, free: Out<'_, u32>, flags: u32) -> u32 {
+pub(crate) fn send(
+    queue: Handle<Queue>,
+    message: Bytes<'_>,
+    bytes: u32,
+    free: Out<'_, u32>,
+    flags: u32,
+) -> u32 {
     coded("SCILSendMsg", || {
         QUEUES.with(queue, |queue| {
             SEND.check(flags)?;
@@ -184,7 +190,13 @@ fn send(queue: Handle<Queue>, message: Bytes<'_>, bytes: u32, free: Out<'_, u32>
     })
 }
 
-fn receive(queue: Handle<Queue>, into: Memory<'_>, bytes: u32, left: Out<'_, u32>, flags: u32) -> u32 {
+pub(crate) fn receive(
+    queue: Handle<Queue>,
+    into: Memory<'_>,
+    bytes: u32,
+    left: Out<'_, u32>,
+    flags: u32,
+) -> u32 {
     coded("SCILReceiveMsg", || {
         QUEUES.with(queue, |queue| {
             RECEIVE.check(flags)?;
@@ -198,7 +210,7 @@ fn receive(queue: Handle<Queue>, into: Memory<'_>, bytes: u32, left: Out<'_, u32
     })
 }
 
-fn remove_queue(queue: HandleVariable<'_, Queue>, flags: u32) -> u32 {
+pub(crate) fn remove_queue(queue: HandleVariable<'_, Queue>, flags: u32) -> u32 {
     coded("SCILRemoveMsgQueue", || {
         queue.check("msq")?;
         let held = queue.held().unwrap_or(Handle::NULL);
@@ -211,50 +223,4 @@ fn remove_queue(queue: HandleVariable<'_, Queue>, flags: u32) -> u32 {
 
 fn remove(queue: Handle<Queue>) -> Outcome<()> {
     QUEUES.remove(queue).map(drop)
-}
-
-/// Exports functions under their names and the two that macros of `scilib.h` make of them.
-macro_rules! exports {
-    ($($name:ident ($($argument:ident: $type:ty),* $(,)?) = $does:path;)*) => {$(
-        export!(stringify!($name), ($($argument: $type),*), $does);
-        export!(concat!("_SCIL_PUBLIC_FUNC_ST_", stringify!($name)), ($($argument: $type),*), $does);
-        export!(concat!("_SCIL_PUBLIC_FUNC_MT_", stringify!($name)), ($($argument: $type),*), $does);
-    )*};
-}
-
-macro_rules! export {
-    ($export:expr, ($($argument:ident: $type:ty),*), $does:path) => {
-        crate::exports::one_name!($export, ($($argument: $type),*) -> u32, { $does($($argument),*) });
-    };
-}
-
-exports! {
-    SCILInit(flags: u32) = initialize;
-    SCILDestroy(flags: u32) = destroy;
-    SCILCreateMsgQueue(
-        queue: HandleVariable<'_, Queue>,
-        adapter: u32,
-        node: u32,
-        local: u32,
-        remote: u32,
-        max_messages: u32,
-        max_message_bytes: u32,
-        timeout: u32,
-        flags: u32,
-    ) = create;
-    SCILConnectMsgQueue(
-        queue: HandleVariable<'_, Queue>,
-        adapter: u32,
-        node: u32,
-        local: u32,
-        remote: u32,
-        max_messages: u32,
-        max_message_bytes: u32,
-        timeout: u32,
-        flags: u32,
-    ) = create;
-    SCILRemoveMsgQueue(queue: HandleVariable<'_, Queue>, flags: u32) = remove_queue;
-    SCILDisconnectMsgQueue(queue: HandleVariable<'_, Queue>, flags: u32) = remove_queue;
-    SCILSendMsg(queue: Handle<Queue>, message: Bytes<'_>, bytes: u32, free: Out<'_, u32>, flags: u32) = send;
-    SCILReceiveMsg(queue: Handle<Queue>, into: Memory<'_>, bytes: u32, left: Out<'_, u32>, flags: u32) = receive;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
 /**
  * @file scilib.h
- * Every function returns its code. Of SCILib there are the queues, with the signatures of releases that name the number of each end; sends
- * and receives of vectors, by DMA and with callbacks are not there. The other end of a queue is a process of the node that it names, which calls the same functions.
+ * Every function returns its code. Of SCILib there are the queues, with the signatures of releases that name the number of each end;
+ * sends and receives of vectors, by DMA and with callbacks are not there. The other end of a queue is a process of the node that it
+ * names, which calls the same functions.
  */
 #ifndef SCILIB_H
 #define SCILIB_H
@@ -129,8 +130,8 @@ sci_error_t SCILSendMsg(sci_msq_queue_t msq, void *msg, unsigned int size, unsig
  * @param sizeLeft where it is put how many more are known to be here, or NULL; there may be more
  *
  * Flags: SCIL_FLAG_ERROR_CHECK_PROT.
- * Errors: SCI_ERR_EWOULD_BLOCK (fewer have come, and they stay); SCI_ERR_NOT_CONNECTED (the other end is gone, and fewer of its bytes are left);
- * SCI_ERR_ILLEGAL_PARAMETER (more than the queue has room for).
+ * Errors: SCI_ERR_EWOULD_BLOCK (fewer have come, and they stay); SCI_ERR_NOT_CONNECTED (the other end is gone, and fewer of its bytes
+ * are left); SCI_ERR_ILLEGAL_PARAMETER (more than the queue has room for).
  */
 sci_error_t SCILReceiveMsg(sci_msq_queue_t msq, void *msg, unsigned int size, unsigned int *sizeLeft,
                            unsigned int flags);

@@ -16,14 +16,15 @@
  * removed, never was or is of another kind, and a NULL where something is given back, are SCI_ERR_ILLEGAL_PARAMETER; nothing is
  * touched then. An adapter number above 15 is SCI_ERR_ILLEGAL_ADAPTERNO, one that is not configured SCI_ERR_NO_SUCH_ADAPTERNO.
  * Before SCIInitialize(), and in a child of fork with handles of the parent, the code is SCI_ERR_NOT_INITIALIZED. The
- * documentation of a function names the codes beyond these; beeline_sisci_last_error() says in words what was wrong. A function that fails gives NULL or 0 where it gives something; a
- * sequence that cannot be started or checked gives SCI_SEQ_NOT_RETRIABLE, a wait for a DMA queue the state of the queue.
+ * documentation of a function names the codes beyond these; beeline_sisci_last_error() says in words what was wrong. A function that
+ * fails gives NULL or 0 where it gives something; a sequence that cannot be started or checked gives SCI_SEQ_NOT_RETRIABLE, a wait for
+ * a DMA queue the state of the queue.
  *
  * NODES. A process is of the node whose number is BEELINE_NODE in the environment, else `node` in the configuration, else 4; several
  * processes may be of one node. The configuration is the file that BEELINE_CONFIG names, else /etc/beeline.toml if it is there. Its keys
- * are `node`, `domain`, `polls` (true: nothing of this process sleeps, see POLLING), and for each node a table `[[nodes]]` with its `id` (1 to 251), `name` and `adapters`, a list of numbers. Without
- * such a table there are the nodes 1 to 251, each with the adapter 0. Programs of one domain meet in the folder that BEELINE_ROOT names,
- * else in /tmp/beeline-<uid>.
+ * are `node`, `domain`, `polls` (true: nothing of this process sleeps, see POLLING), and for each node a table `[[nodes]]` with its `id`
+ * (1 to 251), `name` and `adapters`, a list of numbers. Without such a table there are the nodes 1 to 251, each with the adapter 0.
+ * Programs of one domain meet in the folder that BEELINE_ROOT names, else in /tmp/beeline-<uid>.
  *
  * TIMES are milliseconds; 0 looks once and does not wait; SCI_INFINITE_TIMEOUT waits until something happens.
  *

@@ -41,15 +41,16 @@ extern "C" {
  * Flags: SCI_FLAG_USE_CALLBACK, SCI_FLAG_EMPTY, SCI_FLAG_PRIVATE, SCI_FLAG_DMA_SOURCE_ONLY, SCI_FLAG_AUTO_ID, SCI_FLAG_BROADCAST,
  * SCI_FLAG_SHARE_EXTERNAL, SCI_FLAG_ALLOW_UNICAST; the last two are SCI_ERR_FLAG_NOT_IMPLEMENTED.
  *
- * GROUPS. With SCI_FLAG_BROADCAST the process joins the group of this number: all that have joined, on whatever node, have one memory.
- * Whoever connects to node DIS_BROADCAST_NODEID_GROUP_ALL stores into it for all of them at the cost of one store. The number has nothing to
- * do with the numbers of a node's segments. The bytes are zero if nobody was there; who joins later has what was stored before. The
- * memory lasts as long as one of them has its segment, or a map or connection. Its events (SCI_CB_CONNECT) are those of this
- * process's own segment: whoever is connected to the group is connected to each of its segments that are available; one that
- * becomes available later hears of it when that process waits for an event or is called back, a second later at best. Where nodes have
- * copies of their own in hardware, what a process stores into its own copy is seen by nobody else; here it would be seen by all, so
- * SCIMapLocalSegment() maps for reading unless it is given SCI_FLAG_BROADCAST: a store through the pointer that it gives without that flag
- * ends the program with SIGSEGV. A program that stores into its own copy is ported by giving the flag there, or storing into other memory.
+ * GROUPS. With SCI_FLAG_BROADCAST the process joins the group of this number: all that have joined, on whatever node, have one
+ * memory. Whoever connects to node DIS_BROADCAST_NODEID_GROUP_ALL stores into it for all of them at the cost of one store. The number
+ * has nothing to do with the numbers of a node's segments. The bytes are zero if nobody was there; who joins later has what was
+ * stored before. The memory lasts as long as one of them has its segment, or a map or connection. Its events (SCI_CB_CONNECT) are
+ * those of this process's own segment: whoever is connected to the group is connected to each of its segments that are available; one
+ * that becomes available later hears of it when that process waits for an event or is called back, a second later at best. Where
+ * nodes have copies of their own in hardware, what a process stores into its own copy is seen by nobody else; here it would be seen
+ * by all, so SCIMapLocalSegment() maps for reading unless it is given SCI_FLAG_BROADCAST: a store through the pointer that it gives
+ * without that flag ends the program with SIGSEGV. A program that stores into its own copy is ported by giving the flag there, or
+ * storing into other memory.
  *
  * Errors: SCI_ERR_SEGMENTID_USED; SCI_ERR_SIZE_ALIGNMENT (0 bytes, not EMPTY); SCI_ERR_NOSPC (no memory, no free number);
  * SCI_ERR_MAX_ENTRIES; SCI_ERR_ILLEGAL_FLAG (SCI_FLAG_AUTO_ID with SCI_FLAG_PRIVATE: a private segment has no number that others see;
@@ -175,14 +176,14 @@ void SCIAttachLocalSegment(sci_desc_t sd, sci_local_segment_t *segment, unsigned
  * is removed, and stores nothing into it while the segment gets it or is removed: such a store may be lost.
  *
  * Others are given whole pages, so memory that can be made available begins at a page and has whole pages: allocate it with
- * posix_memalign(&address, sysconf(_SC_PAGESIZE), size) or mmap(). It is private memory for loads and stores, of no file and no stack. Its pages are
- * replaced by such as others can map; a child of fork shares them, and does not free them as long as the segment exists, because its
- * allocator would store into memory of its parent. What madvise(), NUMA policies and protection keys said of the pages is lost.
- * SCIRemoveSegment() makes them private again; where there is no memory for that, it succeeds, they stay shared, and the log says so.
- * Other memory is used where it is, at any address: it is good for DMA
- * and for copies of this process, and SCISetSegmentAvailable() answers SCI_ERR_ILLEGAL_OPERATION (beeline_sisci_last_error() says why).
- * So is that of a private segment, and of one that is a source of DMA only, which may be for loads only. Maps of it are at its own
- * addresses; a map for reading keeps from it what the library stores, not what the program does.
+ * posix_memalign(&address, sysconf(_SC_PAGESIZE), size) or mmap(). It is private memory for loads and stores, of no file and no
+ * stack. Its pages are replaced by such as others can map; a child of fork shares them, and does not free them as long as the segment
+ * exists, because its allocator would store into memory of its parent. What madvise(), NUMA policies and protection keys said of the
+ * pages is lost. SCIRemoveSegment() makes them private again; where there is no memory for that, it succeeds, they stay shared, and
+ * the log says so. Other memory is used where it is, at any address: it is good for DMA and for copies of this process, and
+ * SCISetSegmentAvailable() answers SCI_ERR_ILLEGAL_OPERATION (beeline_sisci_last_error() says why). So is that of a private segment,
+ * and of one that is a source of DMA only, which may be for loads only. Maps of it are at its own addresses; a map for reading keeps
+ * from it what the library stores, not what the program does.
  *
  * Flags: SCI_FLAG_LOCK_USER_MEM; SCI_FLAG_PHYSICAL is SCI_ERR_FLAG_NOT_IMPLEMENTED (memory of a device is not registered), and
  * SCI_FLAG_CUDA_BUFFER and SCI_FLAG_SCIF_BUFFER are SCI_ERR_NOT_SUPPORTED.

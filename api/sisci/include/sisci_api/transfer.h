@@ -54,9 +54,9 @@ sci_sequence_status_t SCIStartSequence(sci_sequence_t sequence, unsigned int fla
  *
  * The death of a peer is known as soon as the kernel has told this process, some milliseconds later.
  *
- * Of a segment that several processes have, a group's or a shared one, SCI_SEQ_NOT_RETRIABLE means that none of them is left. Stores are in their
- * memory whichever of them dies, removes its part or has its link down, so nothing of that is found; SCI_SEQ_PENDING is given while
- * others are looked for in place of those that have gone.
+ * Of a segment that several processes have, a group's or a shared one, SCI_SEQ_NOT_RETRIABLE means that none of them is left. Stores
+ * are in their memory whichever of them dies, removes its part or has its link down, so nothing of that is found; SCI_SEQ_PENDING is
+ * given while others are looked for in place of those that have gone.
  *
  * Flags: SCI_FLAG_NO_FLUSH, SCI_FLAG_NO_STORE_BARRIER.
  * Errors: SCI_ERR_ILLEGAL_OPERATION (the sequence was never started).

@@ -1,5 +1,7 @@
 //! A part of a BAR by its address on the bus: found in sysfs, mapped, and passed to other processes by the BAR's file.
 //!
+//! No other part of Beeline calls it yet: it is for `SCIAttachPhysicalMemory`, which answers `SCI_ERR_NOT_SUPPORTED` (record 0048).
+//!
 //! Only BARs have such addresses for who is no driver. Memory of the host has, too, and whoever could open it (`/dev/mem`) would have all
 //! of it; a kernel that is strict about it (`STRICT_DEVMEM`) gives it to nobody. So it is not there.
 //!

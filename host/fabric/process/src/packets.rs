@@ -164,4 +164,26 @@ mod tests {
         bytes[0] = b'b';
         assert_eq!(Hello::of(&bytes), Err(PacketError::Magic));
     }
+
+    #[test]
+    fn packet_of_each_kind_is_one_in_its_length_version_and_magic_only() {
+        fn refuses_others<T>(packet: &[u8], of: fn(&[u8]) -> Result<T, PacketError>) {
+            for length in (0..=packet.len() + 8).filter(|length| *length != packet.len()) {
+                let mut other = packet.to_vec();
+                other.resize(length, 0);
+                assert_eq!(of(&other).err(), Some(PacketError::Length(length)));
+            }
+            for (at, want) in [(0, PacketError::Magic), (3, PacketError::Magic), (4, PacketError::Version(3))]
+            {
+                let mut other = packet.to_vec();
+                other[at] ^= 1;
+                assert_eq!(of(&other).err(), Some(want));
+            }
+        }
+        let who = Who { node: NodeId(1), member: MemberNumber(2) };
+        refuses_others(&Hello { who, yard_bytes: 3 }.to_bytes(), Hello::of);
+        refuses_others(&Welcome { bank_bytes: 4 }.to_bytes(), Welcome::of);
+        refuses_others(&Fetch(Lent { slot: Slot(5), incarnation: 6 }).to_bytes(), Fetch::of);
+        refuses_others(&Fetched { bytes: 7, offset: 8 }.to_bytes(), Fetched::of);
+    }
 }

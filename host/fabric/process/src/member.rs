@@ -120,6 +120,8 @@ impl FabricMember {
         self.shared.polls.store(polls, Ordering::Relaxed);
         if self.shared.check_process().is_ok() {
             self.shared.enter(|state, _| state.member.set_polling(polls));
+            // Peers ring nobody any more who sleeps already.
+            self.shared.wake_all();
         }
     }
 

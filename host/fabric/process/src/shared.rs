@@ -322,7 +322,7 @@ impl Shared {
     }
 
     /// Wakes every thread that waits; one that is about to sleep looks again.
-    fn wake_all(&self) {
+    pub(crate) fn wake_all(&self) {
         ring(&FlagBell::of_rung(self.bell.clone()));
         self.several.wake_all();
     }

@@ -1,11 +1,11 @@
 //! The suite: what the white papers on eXpressWare show of SISCI in their figures 2 to 6, measured here.
 //!
 //! Sending by stores and by `SCIMemCpy`, and there and back, by size, with TCP over loopback beside it; transfers by DMA and what they
-//! leave of the program's CPU; interrupts with bytes and without. Figures that others have published are in `published/`, never here.
+//! leave of the program's CPU; interrupts with bytes and without; one store to a group. Figures that others have published are in `published/`, never here.
 
 use super::{Entry, Kind, measure, transfers};
 use crate::rivals::{self, ON_ONE_MACHINE};
-use crate::{BenchError, Missing, Report, Settings, wake_up};
+use crate::{BenchError, Report, Settings, group, wake_up};
 
 pub(super) const BENCH: &str = "sisci";
 /// Bytes of a message.
@@ -28,7 +28,7 @@ const FEWER_TRIPS: u32 = 5;
 /// Runs all of it.
 ///
 /// # Errors
-/// [`BenchError`].
+/// A bench of it has failed.
 pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     let trip_thousands = (settings.trip_thousands / FEWER_TRIPS).max(1);
     let fewer = Settings { trip_thousands, ..settings.clone() };
@@ -44,10 +44,6 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     let mut report = Report { missing, ..placed.report(BENCH, &figures, |_| Vec::new()) };
     report.figures.extend(transfers::measure(BENCH, &fewer)?);
     report.append(wake_up::run_interrupts(&fewer)?);
-    report.missing.push(Missing {
-        bench: BENCH.to_owned(),
-        name: "multicast to 1 to 8 nodes".to_owned(),
-        why: "groups of segments are not built".to_owned(),
-    });
+    report.append(group::run(&fewer)?);
     Ok(report)
 }

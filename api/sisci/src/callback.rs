@@ -198,21 +198,31 @@ mod tests {
 
     use super::*;
 
+    pub(super) type CallOfNumber = Arc<dyn Fn(u32) -> u32 + Send + Sync>;
+
     #[test]
     fn stop_waits_for_the_callback_that_runs_and_none_begins_afterwards() {
-        let (tell, told) = channel();
+        stops_while_a_callback_runs(|call| {
+            let ((tell, told), caller) = (channel(), Caller::default());
+            caller.begin(move || told.recv().ok(), move |number| call(number)).unwrap();
+            (caller, move |number| tell.send(number).unwrap())
+        });
+    }
+
+    /// Stops a caller while its callback runs. `begin` makes the caller, and what tells it a number.
+    pub(super) fn stops_while_a_callback_runs<T: Fn(u32)>(begin: impl FnOnce(CallOfNumber) -> (Caller, T)) {
         let (say, said) = channel();
         let (go_on, may_go_on) = channel::<()>();
-        let (caller, says_stopped) = (Caller::default(), say.clone());
-        let call = move |number: u32| {
+        let (may_go_on, says_stopped) = (Mutex::new(may_go_on), say.clone());
+        let call = Arc::new(move |number| {
             say.send(format!("{number} begins")).unwrap();
-            may_go_on.recv().unwrap();
+            may_go_on.lock().unwrap().recv().unwrap();
             say.send(format!("{number} returns")).unwrap();
-            0
-        };
-        caller.begin(move || told.recv().ok(), call).unwrap();
-        tell.send(1).unwrap();
-        tell.send(2).unwrap();
+            2
+        });
+        let (caller, tell) = begin(call);
+        tell(1);
+        tell(2);
         assert_eq!(said.recv().unwrap(), "1 begins");
         let stopper = std::thread::spawn(move || {
             caller.stop();
@@ -221,6 +231,8 @@ mod tests {
         // A stop that does not wait has said so by now.
         assert!(said.recv_timeout(Duration::from_millis(50)).is_err());
         go_on.send(()).unwrap();
+        // The end of the line is that nothing holds the callback.
+        drop(tell);
         assert_eq!(said.iter().collect::<Vec<_>>(), ["1 returns", "stopped"]);
         stopper.join().unwrap();
     }

@@ -228,6 +228,7 @@ mod tests {
 
     use super::*;
     use crate::callback::CANCEL;
+    use crate::callback::tests::stops_while_a_callback_runs;
 
     /// Something that happens is a change of a number.
     #[derive(Default)]
@@ -368,27 +369,11 @@ mod tests {
     #[test]
     fn stop_waits_for_the_callback_that_runs_and_none_begins_afterwards() {
         let fixture = Fixture::default();
-        let (say, said) = channel();
-        let (go_on, may_go_on) = channel::<()>();
-        let (may_go_on, says_stopped) = (Arc::new(Mutex::new(may_go_on)), say.clone());
-        let (caller, tell) = fixture.resource(move |number| {
-            say.send(format!("{number} begins")).unwrap();
-            may_go_on.lock().unwrap().recv().unwrap();
-            say.send(format!("{number} returns")).unwrap();
-            2
+        stops_while_a_callback_runs(|call| {
+            let (caller, tell) = fixture.resource(move |number| call(number));
+            let fixture = &fixture;
+            (caller, move |number| fixture.tell(&tell, number))
         });
-        fixture.tell(&tell, 1);
-        fixture.tell(&tell, 2);
-        assert_eq!(said.recv().unwrap(), "1 begins");
-        let stopper = std::thread::spawn(move || {
-            caller.stop();
-            says_stopped.send("stopped".to_owned()).unwrap();
-        });
-        // A stop that does not wait has said so by now.
-        assert!(said.recv_timeout(Duration::from_millis(50)).is_err());
-        go_on.send(()).unwrap();
-        assert_eq!(said.iter().collect::<Vec<_>>(), ["1 returns", "stopped"]);
-        stopper.join().unwrap();
     }
 
     #[test]

@@ -10,6 +10,8 @@ use beeline_fabric_process::{
     DataInterrupt, DataTrigger, FabricMember, Interrupt, InterruptOptions, NotTaken, Trigger,
 };
 
+use super::words::{number, timeout};
+
 /// What a member has of interrupts, by name.
 #[derive(Default)]
 pub struct Interrupts {
@@ -22,18 +24,6 @@ pub struct Interrupts {
 /// Policies that a test sleeps at once with, or never.
 pub fn sleeping() -> WaitPolicy {
     WaitPolicy::new().spins(0).yields(0).sleep(Some(Duration::from_secs(3600)))
-}
-
-fn number<T: std::str::FromStr>(word: &str) -> T
-where
-    T::Err: std::fmt::Debug,
-{
-    word.parse().unwrap()
-}
-
-/// Microseconds, or `forever`.
-fn timeout(word: &str) -> Option<Duration> {
-    (word != "forever").then(|| Duration::from_micros(number(word)))
 }
 
 fn said(outcome: Result<(), Refusal>) -> String {

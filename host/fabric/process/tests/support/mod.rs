@@ -10,6 +10,7 @@ pub mod queues;
 pub mod random;
 pub mod script;
 pub mod segments;
+mod words;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

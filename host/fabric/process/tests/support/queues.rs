@@ -8,17 +8,11 @@ use beeline_fabric_process::{FabricMember, MessageQueue, QueueConfig, Received};
 use beeline_window::Sent;
 
 use super::random::Random;
+use super::words::{number, timeout};
 
 /// What a member has of message queues, by name.
 #[derive(Default)]
 pub struct Queues(HashMap<String, MessageQueue>);
-
-fn number<T: std::str::FromStr>(word: &str) -> T
-where
-    T::Err: std::fmt::Debug,
-{
-    word.parse().unwrap()
-}
 
 impl Queues {
     /// Makes a call; `None` if it is none on queues.
@@ -42,11 +36,7 @@ impl Queues {
                 }
             }
             ["queue-open", name, micros] => {
-                let timeout = match micros {
-                    "forever" => Duration::MAX,
-                    _ => Duration::from_micros(number(micros)),
-                };
-                let opened = self.0[name].open(timeout);
+                let opened = self.0[name].open(timeout(micros).unwrap_or(Duration::MAX));
                 opened.map_or_else(|refusal| format!("{refusal:?}"), |()| "ok".to_owned())
             }
             ["queue-send", name, text] => said(self.0[name].send(text.as_bytes())),

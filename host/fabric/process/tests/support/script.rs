@@ -13,6 +13,7 @@ use super::interrupts::Interrupts;
 use super::queues::Queues;
 use super::say;
 use super::segments::create_own;
+use super::words::{number, timeout};
 
 /// A member and what it has, by name.
 struct Player {
@@ -41,20 +42,12 @@ pub fn run(config: FabricConfig) {
     }
 }
 
+fn timeout_nanos(word: &str) -> Option<u64> {
+    timeout(word).map(|timeout| u64::try_from(timeout.as_nanos()).unwrap())
+}
+
 fn adapter() -> AdapterNumber {
     AdapterNumber::new(0).unwrap()
-}
-
-fn number<T: std::str::FromStr>(word: &str) -> T
-where
-    T::Err: std::fmt::Debug,
-{
-    word.parse().unwrap()
-}
-
-/// Microseconds, or `forever`.
-fn timeout(word: &str) -> Option<u64> {
-    (word != "forever").then(|| number::<u64>(word) * 1000)
 }
 
 /// What a call gives, in a word or two.
@@ -88,7 +81,9 @@ impl Player {
             }
             ["share", name] => said(self.member().share(self.locals[name]).map(|()| Value::Nothing)),
             ["holders", name] => self.member().holders_of(self.remotes[name]).to_string(),
-            ["connect", name, node, id, wait] => self.connect(name, number(node), number(id), timeout(wait)),
+            ["connect", name, node, id, wait] => {
+                self.connect(name, number(node), number(id), timeout_nanos(wait))
+            }
             ["prepare", name] => self.call(Call::Prepare(self.locals[name], adapter())),
             ["available", name] => self.call(Call::SetAvailable(self.locals[name], adapter())),
             ["unavailable", name] => self.set_unavailable(name, false),
@@ -107,10 +102,10 @@ impl Player {
             }
             ["sequence", name] => self.sequence(name),
             ["wait-local", name, wait] => {
-                self.call(Call::WaitLocal { local: self.locals[name], timeout_nanos: timeout(wait) })
+                self.call(Call::WaitLocal { local: self.locals[name], timeout_nanos: timeout_nanos(wait) })
             }
             ["wait-remote", name, wait] => {
-                self.call(Call::WaitRemote { remote: self.remotes[name], timeout_nanos: timeout(wait) })
+                self.call(Call::WaitRemote { remote: self.remotes[name], timeout_nanos: timeout_nanos(wait) })
             }
             ["map-local", name, offset, bytes] => {
                 let map = self.member().map_local(self.locals[name], part(offset, bytes));

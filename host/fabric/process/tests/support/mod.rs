@@ -8,6 +8,7 @@
 pub mod interrupts;
 pub mod queues;
 pub mod random;
+pub mod scribbler;
 pub mod script;
 pub mod segments;
 mod words;

@@ -148,6 +148,33 @@ fn group_is_copied_to_its_hosts_but_the_one_that_stores() {
     assert!(hosts.is_at_rest());
 }
 
+/// A host that begins or ceases to receive while a packet is in the switch gets it as it was when the packet came.
+#[test]
+fn group_is_copied_to_whom_receives_when_a_packet_enters_the_switch() {
+    for begins in [false, true] {
+        let mut hosts = Hosts::new(switched(3, vec![vec![0, 1, 2]]), 1).unwrap();
+        assert!(!hosts.set_receives(HostId(3), 0, true) && !hosts.set_receives(HostId(1), 1, true));
+        assert!(hosts.set_receives(HostId(2), 0, !begins));
+        let window = hosts.group_address(0).unwrap();
+        hosts.end_turn(place(0), Next::Again, NEVER);
+        assert_eq!(hosts.advance(NEVER), Some(place(0)));
+        hosts.store_in_order(place(0), window, 9);
+        hosts.end_turn(place(0), Next::Never, NEVER);
+        // Two links and a hop lead to the switch, which takes 50 ns.
+        let enters = 60 + 2 * (16 + 90) + 50;
+        assert_eq!(hosts.advance(ns(enters + 25)), None);
+        assert!(hosts.set_receives(HostId(2), 0, begins));
+        assert_eq!(hosts.advance(NEVER), None);
+        assert!(hosts.is_at_rest());
+        turn(&mut hosts, 0, |hosts, place| hosts.store_in_order(place, window + 64, 9));
+        for (host, first, second) in [(1, true, true), (2, !begins, begins)] {
+            let region = hosts.group_memory(HostId(host), 0).unwrap();
+            let found = [0, 64].map(|at| load(&mut hosts, host, region, at) == 9);
+            assert_eq!(found, [first, second], "host {host}, begins: {begins}");
+        }
+    }
+}
+
 #[test]
 fn link_that_is_down_loses_stores_and_answers_loads_with_ones() {
     for down in [0, 1] {

@@ -111,6 +111,21 @@ impl Hosts {
         self.reflected[usize::from(host.0)].get(group).copied()
     }
 
+    /// Says whether a host gets copies of what comes to a group from here on: a register of the central switch, at no cost. At first all
+    /// hosts of a group do. `false` if the host is none of them.
+    pub fn set_receives(&mut self, host: HostId, group: usize, receives: bool) -> bool {
+        let number = u16::try_from(group).ok();
+        // A host is at the port of its number.
+        let set =
+            |switch: &mut Switch| number.is_some_and(|group| switch.set_receives(group, host.0, receives));
+        self.switch.as_mut().is_some_and(set)
+    }
+
+    /// The count of groups of the settings; their numbers are below it.
+    pub fn groups(&self) -> usize {
+        self.settings.groups().len()
+    }
+
     /// The time it is.
     pub fn now(&self) -> Picoseconds {
         self.calendar.now()

@@ -105,6 +105,12 @@ impl Switch {
         Ok(Switch { latency, routes, ports, inside: Vec::new(), free: Vec::new() })
     }
 
+    /// Says whether a port gets copies of what comes to a group from here on. At first all receivers of a group do. `false` if it
+    /// is none of them.
+    pub fn set_receives(&mut self, group: u16, port: u16, receives: bool) -> bool {
+        self.routes.set_receives(group, port, receives)
+    }
+
     /// A packet has arrived at a port. The switch gives its room back when it has left.
     pub fn enter<E: From<LinkEvent> + From<SwitchEvent>>(
         &mut self,
@@ -114,7 +120,7 @@ impl Switch {
         calendar: &mut Calendar<E>,
     ) -> Entered {
         let route = self.routes.route(port, &tlp);
-        let copies = self.routes.copies(port, route);
+        let copies = Routes::copies(route);
         if route != Route::Nowhere && copies > 0 {
             let hold = self.hold(Inside { came: Some((port, tlp)), copies_left: copies });
             self.cross(port, Tlp { hold, ..tlp }, route, calendar);
@@ -152,8 +158,8 @@ impl Switch {
         }
         match route {
             Route::Port(egress) => self.ports[usize::from(egress)].egress.push(event.port, tlp),
-            Route::Group(group) => {
-                for receiver in self.routes.receivers(group, event.port) {
+            Route::Group(group, receivers) => {
+                for receiver in self.routes.receivers(group, receivers) {
                     let copy = Tlp { address: receiver.address(tlp.address), ..tlp };
                     self.ports[usize::from(receiver.port)].egress.push(event.port, copy);
                 }

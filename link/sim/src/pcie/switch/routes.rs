@@ -10,6 +10,7 @@ use crate::pcie::{Class, Kind, Tlp};
 pub const UPSTREAM_PORT: u16 = 0;
 /// The least bytes of a window that is copied (Base Specification, Multicast capability: an index position of 12).
 const LEAST_GROUP_BYTES: u64 = 1 << 12;
+const MOST_RECEIVERS: usize = u64::BITS as usize;
 
 /// The addresses and IDs behind a downstream port.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,12 +37,14 @@ pub struct Receiver {
     pub overlay: u64,
     /// The bytes of the group, less one.
     mask: u64,
+    /// Whether it gets copies now (the capability's receive register).
+    receives: bool,
 }
 
 impl Receiver {
     /// A port, and where in its addresses the group begins; a multiple of the bytes of the group.
     pub fn new(port: u16, overlay: u64) -> Receiver {
-        Receiver { port, overlay, mask: 0 }
+        Receiver { port, overlay, mask: 0, receives: true }
     }
 
     /// What an address of the group is for this receiver.
@@ -104,8 +107,8 @@ pub enum SwitchError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Route {
     Port(u16),
-    /// By the ports of this group.
-    Group(u16),
+    /// By ports of this group: those that received when the packet came in, a bit for each receiver.
+    Group(u16, u64),
     Nowhere,
 }
 
@@ -147,7 +150,8 @@ impl Routes {
                 if let Some(group) = self.groups.iter().position(is_in) {
                     // Base Specification, Multicast: of other requests nobody could answer for all.
                     let is_write = tlp.kind == Kind::MemoryWrite;
-                    return if is_write { Route::Group(group as u16) } else { Route::Nowhere };
+                    let receivers = self.receiving(group, port);
+                    return if is_write { Route::Group(group as u16, receivers) } else { Route::Nowhere };
                 }
                 self.downstream.iter().position(|behind| behind.addresses.contains(&tlp.address))
             }
@@ -157,17 +161,31 @@ impl Routes {
         if to == port { Route::Nowhere } else { Route::Port(to) }
     }
 
-    pub(super) fn copies(&self, port: u16, route: Route) -> u16 {
+    pub(super) fn copies(route: Route) -> u16 {
         match route {
             Route::Port(_) => 1,
-            Route::Group(group) => self.receivers(group, port).count() as u16,
+            Route::Group(_, receivers) => receivers.count_ones() as u16,
             Route::Nowhere => 0,
         }
     }
 
-    /// Who gets copies of what came in by `port`.
-    pub(super) fn receivers(&self, group: u16, port: u16) -> impl Iterator<Item = &Receiver> {
-        self.groups[usize::from(group)].receivers.iter().filter(move |receiver| receiver.port != port)
+    /// Who gets copies of what comes in by `port` now.
+    fn receiving(&self, group: usize, port: u16) -> u64 {
+        let receivers = self.groups[group].receivers.iter().zip(0..);
+        let gets = receivers.filter(|(receiver, _)| receiver.receives && receiver.port != port);
+        gets.fold(0, |bits, (_, at)| bits | 1_u64 << at)
+    }
+
+    pub(super) fn receivers(&self, group: u16, receivers: u64) -> impl Iterator<Item = &Receiver> {
+        let all = self.groups[usize::from(group)].receivers.iter().zip(0..);
+        all.filter(move |(_, at)| receivers & 1_u64 << at != 0).map(|(receiver, _)| receiver)
+    }
+
+    /// Whether a port is one of a group, which gets copies from here on or does not.
+    pub(super) fn set_receives(&mut self, group: u16, port: u16, receives: bool) -> bool {
+        let group = self.groups.get_mut(usize::from(group));
+        let receiver = group.and_then(|group| group.receivers.iter_mut().find(|it| it.port == port));
+        receiver.map(|receiver| receiver.receives = receives).is_some()
     }
 }
 
@@ -202,6 +220,9 @@ fn check_group(number: usize, group: &Group, ports: usize) -> Result<(), SwitchE
     let wrong = |port, why| Err(SwitchError::GroupReceiver { group: number, port, why });
     if group.receivers.is_empty() {
         return wrong(UPSTREAM_PORT, "there is none at all; name at least one port");
+    }
+    if group.receivers.len() > MOST_RECEIVERS {
+        return wrong(group.receivers[MOST_RECEIVERS].port, "it is one of more than 64; name fewer ports");
     }
     for (index, receiver) in group.receivers.iter().enumerate() {
         let port = receiver.port;

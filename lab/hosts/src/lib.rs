@@ -6,9 +6,11 @@
 #![forbid(unsafe_code)]
 
 mod assembly;
+mod group;
 mod mapped;
 mod measure;
 mod member;
+mod names;
 mod peer;
 mod programs;
 mod session;
@@ -16,9 +18,10 @@ mod wiring;
 mod words;
 
 pub use assembly::{Shape, hosts};
-pub use mapped::Mapped;
+pub use group::HeldGroup;
+pub use mapped::{Mapped, Start};
 pub use measure::{multicast_ns, ping_pong_ns, store_latency_ns};
-pub use member::{HostMember, node_of};
+pub use member::HostMember;
 pub use programs::{Core, Program, run};
-pub use wiring::{BANK_BYTES, Wiring};
+pub use wiring::{BANK_BYTES, Wiring, node_of};
 pub use words::{Across, Published, View};

@@ -1,19 +1,24 @@
-//! A segment of another host, mapped: stores that cross, and sequences that say whether they have come.
+//! A segment of other hosts, mapped: stores that cross, and sequences that say whether they have come.
 
 use beeline_fabric::{ConnectionView, SequenceStart, SequenceStatus};
 use beeline_link_sim::machine::hosts::HostId;
 
-use crate::session::Sessions;
+use crate::session::{Losses, Sessions};
 use crate::words::View;
 
-/// A part of a connected segment. Stores are write-combined: they leave in any order until a barrier.
+/// A part of a connected segment, or of the window of a group that the central switch copies to each of its holders. Stores are
+/// write-combined: they leave in any order until a barrier.
 pub struct Mapped {
     pub(crate) sessions: Sessions,
-    pub(crate) peer: HostId,
     pub(crate) address: u64,
     pub(crate) bytes: usize,
-    pub(crate) view: ConnectionView<View>,
+    /// Those whose memories the stores come to, as the connection knew them when this was mapped.
+    pub(crate) holders: Vec<(HostId, ConnectionView<View>)>,
 }
+
+/// How each holder stood when a sequence began.
+#[derive(Clone, Debug)]
+pub struct Start(Vec<(HostId, SequenceStart, Losses)>);
 
 impl Mapped {
     /// Stores bytes, of which the first and the number are multiples of eight.
@@ -55,22 +60,54 @@ impl Mapped {
         self.sessions.core.fence();
     }
 
-    /// Begins a sequence, if both links are up and nothing that was lost is still to be pushed anew.
-    pub fn start(&self) -> (SequenceStatus, Option<SequenceStart>) {
-        match self.view.start() {
-            (SequenceStatus::Ok, _) if !self.sessions.is_whole(self.peer) => (SequenceStatus::Pending, None),
-            found => found,
-        }
+    /// How many holders there are whose memories the stores come to.
+    pub fn holders(&self) -> usize {
+        self.there().count()
     }
 
-    /// Waits until all stores so far have come, and says what happened since a sequence began.
-    pub fn check(&self, start: SequenceStart) -> SequenceStatus {
-        let is_confirmed = self.sessions.confirm(self.peer).is_ok();
-        match self.view.check(start) {
-            SequenceStatus::Ok if is_confirmed => SequenceStatus::Ok,
-            SequenceStatus::Ok if self.sessions.core.is_link_up() => SequenceStatus::Retriable,
-            SequenceStatus::Ok => SequenceStatus::Pending,
-            found => found,
+    fn there(&self) -> impl Iterator<Item = &(HostId, ConnectionView<View>)> {
+        self.holders.iter().filter(|(host, view)| self.sessions.is_there(*host) && view.is_there())
+    }
+
+    /// Begins a sequence, if all links are up and nothing that was lost is still to be pushed anew.
+    pub fn start(&self) -> (SequenceStatus, Option<Start>) {
+        let mut holders = Vec::new();
+        for (host, view) in self.there() {
+            match (view.start(), self.sessions.losses(*host)) {
+                ((SequenceStatus::Ok, Some(start)), Some(losses)) => holders.push((*host, start, losses)),
+                _ => return (SequenceStatus::Pending, None),
+            }
         }
+        if holders.is_empty() {
+            return (SequenceStatus::NotRetriable, None);
+        }
+        (SequenceStatus::Ok, Some(Start(holders)))
+    }
+
+    /// Waits until all stores so far have come to every holder that is there, and says what happened since a sequence began.
+    pub fn check(&self, start: &Start) -> SequenceStatus {
+        for (host, ..) in &start.0 {
+            // Whom it cannot confirm has no losses to compare from here on.
+            let _ = self.sessions.confirm(*host);
+        }
+        let mut worst = SequenceStatus::NotRetriable;
+        for (host, began, losses) in &start.0 {
+            // Whoever is gone has no use for what was stored.
+            let Some((_, view)) = self.there().find(|(it, _)| it == host) else { continue };
+            let has_lost = self.sessions.losses(*host) != Some(*losses);
+            let found = match view.check(*began) {
+                SequenceStatus::Ok if !has_lost => SequenceStatus::Ok,
+                SequenceStatus::Ok if self.sessions.core.is_link_up() => SequenceStatus::Retriable,
+                SequenceStatus::Ok => SequenceStatus::Pending,
+                SequenceStatus::NotRetriable => continue,
+                found => found,
+            };
+            worst = match (worst, found) {
+                (SequenceStatus::NotRetriable | SequenceStatus::Ok, found) => found,
+                (_, SequenceStatus::Pending) | (SequenceStatus::Pending, _) => SequenceStatus::Pending,
+                (worst, _) => worst,
+            };
+        }
+        worst
     }
 }

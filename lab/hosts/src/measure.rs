@@ -4,16 +4,16 @@
 //! makes them.
 
 use beeline_experiments::LabError;
-use beeline_fabric::{AdapterNumber, Call, Part, RemoteSegment, SegmentId, Value};
+use beeline_fabric::{AdapterNumber, Call, LocalSegment, NodeId, Part, RemoteSegment, SegmentId, Value};
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::machine::hosts::{HostId, Hosts, Region};
 use beeline_platforms::Platform;
 
 use crate::assembly::{Shape, hosts};
 use crate::mapped::Mapped;
-use crate::member::{HostMember, node_of};
+use crate::member::HostMember;
 use crate::programs::{Core, Program, run};
-use crate::wiring::Wiring;
+use crate::wiring::{Wiring, node_of};
 
 /// Messages that are timed. Without anything random all are alike.
 const ROUNDS: u64 = 8;
@@ -24,6 +24,8 @@ const PAUSE: Picoseconds = Picoseconds::from_ns(20_000);
 /// A line for each flag.
 const FLAG_BYTES: usize = 64;
 const SEGMENT: SegmentId = SegmentId(1);
+/// The first group of the central switch.
+const GROUP: SegmentId = SegmentId(0);
 /// Nobody takes as long to join.
 const JOINED_BY: Picoseconds = Picoseconds::from_ns(1_000_000_000);
 
@@ -49,9 +51,9 @@ pub fn ping_pong_ns(platform: &Platform, seed: u64) -> Result<f64, LabError> {
     Ok(between_two(platform, seed)?.1)
 }
 
-/// ns of one way of a ping-pong of so many hosts: half of the time from the call that stores a word to the window of a group, which the central
-/// switch copies into the memory of all others, to the poll that finds the last of their answers. The others answer by a store into a
-/// segment of the first, a line for each.
+/// ns of one way of a ping-pong of so many hosts: half of the time from the call that stores a word through the map of a group, which
+/// all others hold, to the poll that finds the last of their answers. The others answer by a store into a segment of the first, a line
+/// for each.
 ///
 /// # Errors
 /// The platform has no central switch, or one of fewer ports.
@@ -62,15 +64,13 @@ pub fn multicast_ns(platform: &Platform, hosts_of_group: u16, seed: u64) -> Resu
     let wiring = Wiring::new(&mut hosts, hosts_of_group);
     let costs = costs(platform);
     let others = usize::from(hosts_of_group) - 1;
-    let window = hosts.group_address(0).unwrap_or_default();
     let mut programs: Vec<Program<'_, Vec<Picoseconds>>> = Vec::new();
     for host in (0..hosts_of_group).map(HostId) {
-        let (wiring, reflected) = (wiring.clone(), hosts.group_memory(host, 0));
-        let program: Box<dyn FnOnce(Core) -> Vec<Picoseconds> + Send> = match reflected {
-            Some(region) if host != HostId(0) => {
-                Box::new(move |core| answer_group(&core, &wiring, region, costs, seed))
-            }
-            _ => Box::new(move |core| send_to_group(&core, &wiring, (window, others), costs, seed)),
+        let wiring = wiring.clone();
+        let program: Box<dyn FnOnce(Core) -> Vec<Picoseconds> + Send> = if host == HostId(0) {
+            Box::new(move |core| send_to_group(&core, &wiring, others, costs, seed))
+        } else {
+            Box::new(move |core| answer_group(&core, &wiring, costs, seed))
         };
         programs.push((host, program));
     }
@@ -175,25 +175,33 @@ fn provide(member: &mut HostMember, bytes: usize) -> (Region, usize) {
     let create = Call::CreateSegment { id: SEGMENT, is_auto, bytes, is_private, is_empty, has_callback };
     let made = member.call(create);
     let Ok(Value::Local(local, _)) = made else { panic!("a segment of a new member: {made:?}") };
+    make_available(member, local);
+    member.map_local(local, Part { offset: 0, bytes }).expect("a segment can be mapped by its member")
+}
+
+fn make_available(member: &mut HostMember, local: LocalSegment) {
     let adapter = adapter();
     for call in [Call::Prepare(local, adapter), Call::SetAvailable(local, adapter)] {
         member.call(call).expect("a new segment can be made available");
     }
-    member.map_local(local, Part { offset: 0, bytes }).expect("a segment can be mapped by its member")
 }
 
 /// A part of the segment of another host, as soon as it is there.
 fn use_of(member: &mut HostMember, host: HostId, offset: usize, bytes: usize) -> Mapped {
-    let (is_asynchronous, has_callback, timeout_nanos) = (false, false, None);
-    let (node, adapter) = (node_of(host), adapter());
-    let connect = Call::Connect { node, id: SEGMENT, adapter, timeout_nanos, is_asynchronous, has_callback };
-    let connected = member.call(connect);
-    let Ok(Value::Remote(remote, _)) = connected else {
-        panic!("a connection without an end: {connected:?}")
-    };
+    let remote = connect_to(member, node_of(host), SEGMENT);
     let part = Part { offset: offset as u64, bytes: bytes as u64 };
     let map = |member: &mut HostMember, remote: RemoteSegment| member.map(remote, part);
     map(member, remote).expect("what was just connected to can be mapped")
+}
+
+fn connect_to(member: &mut HostMember, node: NodeId, id: SegmentId) -> RemoteSegment {
+    let (is_asynchronous, has_callback, timeout_nanos) = (false, false, None);
+    let adapter = adapter();
+    let connect = Call::Connect { node, id, adapter, timeout_nanos, is_asynchronous, has_callback };
+    match member.call(connect) {
+        Ok(Value::Remote(remote, _)) => remote,
+        other => panic!("a connection without an end: {other:?}"),
+    }
 }
 
 fn adapter() -> AdapterNumber {
@@ -201,25 +209,23 @@ fn adapter() -> AdapterNumber {
 }
 
 /// Sends to a group, and waits for the answers of so many others.
-fn send_to_group(
-    core: &Core,
-    wiring: &Wiring,
-    (window, others): (u64, usize),
-    costs: Costs,
-    seed: u64,
-) -> Vec<Picoseconds> {
+fn send_to_group(core: &Core, wiring: &Wiring, others: usize, costs: Costs, seed: u64) -> Vec<Picoseconds> {
     let mut member = HostMember::new(core, wiring, seed);
     let (region, at) = provide(&mut member, others * FLAG_BYTES);
     let answer = |other: usize| core.load(region, at + other * FLAG_BYTES);
     const READY: u64 = u64::MAX;
     member.serve(JOINED_BY, |_| (0..others).all(|other| answer(other) == READY));
+    let remote = connect_to(&mut member, NodeId::GROUPS, GROUP);
+    let part = Part { offset: 0, bytes: FLAG_BYTES as u64 };
+    let map = member.map_group(remote, GROUP, part).expect("what was just connected to can be mapped");
+    assert_eq!(map.holders(), others, "all others hold the group");
     let mut round_trips = Vec::new();
     for round in 1..=ROUNDS {
         core.sleep_until(START + PAUSE * round);
         let begun = core.now();
         core.work(costs.message);
-        core.store_word(window, round);
-        core.fence();
+        map.store_word(0, round);
+        map.flush();
         for other in 0..others {
             core.poll(|| (answer(other) == round).then_some(()));
         }
@@ -229,15 +235,20 @@ fn send_to_group(
 }
 
 /// Answers what comes by a group.
-fn answer_group(core: &Core, wiring: &Wiring, region: Region, costs: Costs, seed: u64) -> Vec<Picoseconds> {
+fn answer_group(core: &Core, wiring: &Wiring, costs: Costs, seed: u64) -> Vec<Picoseconds> {
     let mut member = HostMember::new(core, wiring, seed);
+    let held = member.join_group(GROUP, FLAG_BYTES as u64).expect("the switch has the group");
+    make_available(&mut member, held.local);
+    let part = Part { offset: 0, bytes: FLAG_BYTES as u64 };
+    let own = member.map_local(held.local, part).expect("a segment can be mapped by its member");
     let flag = usize::from(core.host().0 - 1) * FLAG_BYTES;
     let map = use_of(&mut member, HostId(0), flag, FLAG_BYTES);
     map.store_word(0, u64::MAX);
     map.flush();
-    core.sleep_until(START);
+    // Others connect to it meanwhile.
+    member.serve(START, |_| false);
     let rounds = (1..=ROUNDS).map(|round| {
-        core.poll(|| (core.load(region, 0) == round).then_some(()));
+        core.poll(|| (core.load(own.0, own.1) == round).then_some(()));
         let at = core.now();
         core.work(costs.message);
         map.store_word(0, round);

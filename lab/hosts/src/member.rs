@@ -1,31 +1,28 @@
 //! A member on a host: carries out what it wants, hears who lives, and gives calls their time.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use beeline_contract_adapter::PublishPort;
 use beeline_fabric::*;
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::machine::Next;
 use beeline_link_sim::machine::hosts::{HostId, Region};
 
 use crate::mapped::Mapped;
+use crate::names::Names;
 use crate::peer::{Change, Peer};
 use crate::programs::Core;
 use crate::session::Sessions;
-use crate::wiring::{BANK_BYTES, NAMES, Wiring};
+use crate::wiring::{BANK_BYTES, Wiring, node_of};
 use crate::words::{Across, Published, Readers, View};
-
-/// The node of a host: 4, 8, 12 and on.
-pub fn node_of(host: HostId) -> NodeId {
-    NodeId(4 * (host.0 + 1))
-}
 
 /// A member of the fabric, the only one of its host.
 pub struct HostMember {
-    member: Member<Across>,
+    pub(crate) member: Member<Across>,
     sessions: Sessions,
     board: Published,
-    names: Published,
+    pub(crate) names: Names,
+    /// The groups that it holds, by their numbers at the switch.
+    pub(crate) groups: BTreeMap<LocalSegment, usize>,
     /// By host, what is claimed of it.
     claims: Vec<Published>,
     peers: Vec<Peer>,
@@ -35,17 +32,6 @@ pub struct HostMember {
 
 fn adapter() -> AdapterNumber {
     AdapterNumber::new(0).expect("nodes have an adapter 0")
-}
-
-/// A name as a word that is not zero.
-fn word_of(name: Name) -> u64 {
-    let kind: u64 = match name.kind {
-        NameKind::Segment => 1,
-        NameKind::Interrupt | NameKind::SharedInterrupt => 2,
-        NameKind::DataInterrupt => 3,
-        NameKind::Group => 4,
-    };
-    kind << 32 | u64::from(name.number)
 }
 
 impl HostMember {
@@ -77,7 +63,8 @@ impl HostMember {
             member,
             claims: claims.collect(),
             board,
-            names,
+            names: Names::new(sessions.clone(), names),
+            groups: BTreeMap::new(),
             peers: wiring.others(own).map(|peer| Peer::new(peer, random(peer))).collect(),
             sessions,
             told: VecDeque::new(),
@@ -85,7 +72,7 @@ impl HostMember {
         }
     }
 
-    fn core(&self) -> &Core {
+    pub(crate) fn core(&self) -> &Core {
         &self.sessions.core
     }
 
@@ -105,6 +92,11 @@ impl HostMember {
     pub fn call(&mut self, call: Call) -> Result<Value, Refusal> {
         let done = self.member.call(call, self.nanos())?;
         self.carry_out();
+        if let Call::RemoveSegment { local, .. } = call
+            && let Some(group) = self.groups.remove(&local)
+        {
+            self.core().set_receives(group, false);
+        }
         let ticket = match done {
             Done::Now(value) => return Ok(value),
             Done::Wait(ticket) => ticket,
@@ -157,15 +149,35 @@ impl HostMember {
         else {
             return Err(Refusal::IllegalOperation);
         };
-        let own = View::new(self.core().clone(), self.sessions.wiring.of(self.core().host()).board);
-        let (_, view) = self.member.view(remote, &own)?.ok_or(Refusal::NotConnected)?;
-        let of_pair = |peer: &&Peer| peer.provider == Some(pair);
-        let peer = self.peers.iter().find(of_pair).ok_or(Refusal::NotConnected)?.host;
-        let address = self.sessions.wiring.of(peer).bank.address + offset + part.offset;
-        Ok(Mapped { sessions: self.sessions.clone(), peer, address, bytes: part.bytes as usize, view })
+        let address = |peer: HostId| self.sessions.wiring.of(peer).bank.address + offset + part.offset;
+        let peer = self.provider(pair).ok_or(Refusal::NotConnected)?;
+        self.mapped(remote, address(peer), part.bytes)
     }
 
-    /// Memory of a segment of this host: the bank, and where in it the segment begins.
+    /// What stores at an address of a connection's memory come to.
+    pub(crate) fn mapped(
+        &mut self,
+        remote: RemoteSegment,
+        address: u64,
+        bytes: u64,
+    ) -> Result<Mapped, Refusal> {
+        let own = self.own_board();
+        let first = self.member.view(remote, &own)?.ok_or(Refusal::NotConnected)?;
+        let views = std::iter::once(first).chain(self.member.views_of_others(remote, &own));
+        let holders = views.filter_map(|(pair, view)| Some((self.provider(pair)?, view))).collect();
+        Ok(Mapped { sessions: self.sessions.clone(), address, bytes: bytes as usize, holders })
+    }
+
+    fn provider(&self, pair: PairId) -> Option<HostId> {
+        let of_pair = |peer: &&Peer| peer.provider == Some(pair);
+        self.peers.iter().find(of_pair).map(|peer| peer.host)
+    }
+
+    fn own_board(&self) -> View {
+        View::new(self.core().clone(), self.sessions.wiring.of(self.core().host()).board)
+    }
+
+    /// Memory of a segment of this host: the bank or a group's, and where in it the segment begins.
     ///
     /// # Errors
     /// As the member refuses it.
@@ -174,6 +186,10 @@ impl HostMember {
             Value::MapLocal(Memory::Bank { offset }, part) => {
                 let bank = self.sessions.wiring.of(self.core().host()).bank;
                 Ok((bank, (offset + part.offset) as usize))
+            }
+            Value::MapLocal(Memory::Own { .. }, part) => {
+                let memory = self.groups.get(&local).and_then(|group| self.core().group_memory(*group));
+                Ok((memory.ok_or(Refusal::IllegalOperation)?, part.offset as usize))
             }
             _ => Err(Refusal::IllegalOperation),
         }
@@ -202,7 +218,7 @@ impl HostMember {
             }
             let (host, rung) = (peer.host, self.sessions.rung(peer.host));
             peer.rung = rung;
-            let tables = [&self.board, &self.names, &self.claims[usize::from(host.0)]];
+            let tables = [&self.board, self.names.words(), &self.claims[usize::from(host.0)]];
             self.sessions.renew(host, || tables.iter().for_each(|table| table.push_to(host)));
         }
         self.member.look(self.nanos());
@@ -223,7 +239,9 @@ impl HostMember {
         while let Some(want) = self.member.next_want() {
             match want {
                 Want::Name(ask, op) => {
-                    let answer = self.name(op);
+                    let (member, own) = (&self.member, &self.own_board());
+                    let has_open = |of| member.watch_holder(of, own).is_some_and(|view| view.is_there());
+                    let answer = self.names.answer(op, has_open);
                     self.member.answered(ask, answer, self.nanos());
                 }
                 Want::Reach { pair, node, .. } => self.reach(pair, node),
@@ -246,48 +264,6 @@ impl HostMember {
         }
         while let Some(told) = self.member.next_event().or_else(|| self.member.next_callback()) {
             self.told.push_back(told);
-        }
-    }
-
-    fn name(&mut self, op: NameOp) -> Answer {
-        let core = self.core().clone();
-        let here = self.sessions.wiring.of(core.host()).clone();
-        let entry = |words: Region, at: u32| core.load(words, at as usize * 16);
-        let slot = |words: Region, at: u32| core.load(words, at as usize * 16 + 8);
-        match op {
-            // A name here is one member's alone, and a segment of several holders has one memory: no host has that of another.
-            NameOp::Put(Name { kind: NameKind::SharedInterrupt, .. }, _) | NameOp::PutBeside(..) => {
-                Answer::Failed
-            }
-            NameOp::Put(name, value) | NameOp::PutFirst(name, value) => {
-                let word = word_of(name);
-                if (0..NAMES).any(|at| entry(here.names, at) == word) {
-                    return Answer::Taken;
-                }
-                let Some(at) = (0..NAMES).find(|at| entry(here.names, *at) == 0) else { return Answer::Full };
-                self.names.publish(at * 2 + 1, u64::from(value.0));
-                self.names.publish(at * 2, word);
-                Answer::Done
-            }
-            NameOp::Remove(name, _) => {
-                let word = word_of(name);
-                for at in (0..NAMES).filter(|at| entry(here.names, *at) == word).collect::<Vec<_>>() {
-                    self.names.publish(at * 2, 0);
-                }
-                Answer::Done
-            }
-            NameOp::Find(node, name) => {
-                let there = |peer: &&Peer| peer.is_there() && node_of(peer.host) == node;
-                let Some(peer) = self.peers.iter().find(there) else {
-                    return Answer::Found(Found::default());
-                };
-                let words = here.names_of[usize::from(peer.host.0)];
-                let found = (0..NAMES).filter(|at| entry(words, *at) == word_of(name));
-                let member = MemberNumber(u64::from(peer.host.0));
-                let candidates =
-                    found.map(|at| Candidate { member, slot: Slot(slot(words, at) as u16) }).collect();
-                Answer::Found(Found { is_node_alive: true, candidates })
-            }
         }
     }
 

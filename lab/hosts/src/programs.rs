@@ -220,4 +220,19 @@ impl Core {
     pub fn is_link_up(&self) -> bool {
         self.hosts(|hosts, place| hosts.is_up(place.host))
     }
+
+    /// Where stores to a group go, if the switch has it.
+    pub(crate) fn group_address(&self, group: usize) -> Option<u64> {
+        self.hosts(|hosts, _| hosts.group_address(group))
+    }
+
+    /// Memory of this host that a group is copied to, if the switch has it.
+    pub(crate) fn group_memory(&self, group: usize) -> Option<Region> {
+        self.hosts(|hosts, place| hosts.group_memory(place.host, group))
+    }
+
+    /// Has a group copied to this host from here on, or not. `false` if the switch does not do that.
+    pub(crate) fn set_receives(&self, group: usize, receives: bool) -> bool {
+        self.hosts(|hosts, place| hosts.set_receives(place.host, group, receives))
+    }
 }

@@ -30,6 +30,10 @@ struct Said {
     theirs: u32,
 }
 
+/// How often the links of two hosts have gone down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Losses(Said);
+
 impl Said {
     const VALID: u64 = 1 << 63;
 
@@ -90,6 +94,12 @@ impl Sessions {
 
     fn downs(&self) -> u32 {
         self.core.downs() as u32
+    }
+
+    /// How often links have gone down between this host and a peer, if copies are whole.
+    pub(crate) fn losses(&self, peer: HostId) -> Option<Losses> {
+        let heard = Said::of(self.own(peer, HEARD)).filter(|_| self.is_whole(peer));
+        heard.map(Losses)
     }
 
     /// Whether the copies of a peer's words are whole, and its copies of this host's, as far as can be known without asking.

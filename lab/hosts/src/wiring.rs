@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use beeline_fabric::{BOARD_WORDS, USE_WORDS};
+use beeline_fabric::{BOARD_WORDS, NodeId, USE_WORDS};
 use beeline_link_sim::machine::hosts::{HostId, Hosts, Region};
 
 /// Bytes of a host's bank of segments.
@@ -11,6 +11,11 @@ pub const BANK_BYTES: usize = 4 << 20;
 pub(crate) const NAMES: u32 = 256;
 const NAME_WORDS: usize = 2 * NAMES as usize;
 const LINE_BYTES: usize = 64;
+
+/// The node of a host: 4, 8, 12 and on.
+pub fn node_of(host: HostId) -> NodeId {
+    NodeId(4 * (host.0 + 1))
+}
 
 /// The memory of one host.
 #[derive(Clone, Debug)]
@@ -35,8 +40,11 @@ pub(crate) struct Memories {
 pub struct Wiring(Arc<Vec<Memories>>);
 
 impl Wiring {
-    /// Makes the memories of so many hosts.
+    /// Makes the memories of so many hosts, of which none receives what goes to a group until its member joins.
     pub fn new(hosts: &mut Hosts, count: u16) -> Wiring {
+        for (group, host) in (0..hosts.groups()).flat_map(|group| (0..count).map(move |host| (group, host))) {
+            hosts.set_receives(HostId(host), group, false);
+        }
         let memories = (0..count).map(HostId).map(|host| {
             let mut add = |bytes| hosts.add_memory(host, bytes);
             let (board, claims) = (BOARD_WORDS as usize * 8, USE_WORDS as usize * 8);

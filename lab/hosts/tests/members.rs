@@ -39,7 +39,7 @@ fn segment_is_connected_to_stored_to_and_removed_across_links() {
             let (status, start) = map.start();
             assert_eq!(status, SequenceStatus::Ok);
             map.copy_in(0, &pattern(4088, 1));
-            assert_eq!(map.check(start.unwrap()), SequenceStatus::Ok);
+            assert_eq!(map.check(&start.unwrap()), SequenceStatus::Ok);
             map.store_word(4088, 9);
             map.flush();
             rest(&mut member, 20_000);
@@ -93,7 +93,7 @@ fn transfer_is_exact_although_links_go_down() {
                     rest(&mut member, 20_000);
                     let (SequenceStatus::Ok, Some(start)) = map.start() else { continue };
                     map.copy_in(block * BLOCK, &pattern(BLOCK, block as u64));
-                    match map.check(start) {
+                    match map.check(&start) {
                         SequenceStatus::Ok => break,
                         SequenceStatus::Retriable | SequenceStatus::Pending => again += 1,
                         SequenceStatus::NotRetriable => panic!("a link that comes back ends no connection"),
@@ -199,11 +199,11 @@ fn connection_to_a_host_that_is_silent_is_lost() {
         |core, wiring| {
             let mut member = joined(&core, &wiring);
             let remote = connected(&mut member, NODE_0, 7);
-            let map = member.map(remote, part(0, 64)).unwrap();
-            let (_, start) = map.start();
+            let begun = member.call(Call::StartSequence(remote)).unwrap();
+            let Value::Started(_, Some(start)) = begun else { panic!("{begun:?}") };
             let mut found = SequenceStatus::Ok;
             until(&mut member, |member| {
-                let checked = member.call(Call::CheckSequence(remote, start.unwrap()));
+                let checked = member.call(Call::CheckSequence(remote, start));
                 let Ok(Value::Checked(status)) = checked else { panic!("{checked:?}") };
                 found = status;
                 status != SequenceStatus::Ok
@@ -298,12 +298,12 @@ fn one_of_two_users_at_a_switch_is_lost_and_the_other_goes_on() {
             let mut member = HostMember::new(&core, &wiring, 5);
             let remote = connected(&mut member, NODE_0, 7);
             let map = member.map(remote, part(64 * user, 64)).unwrap();
-            let (_, start) = map.start();
+            let start = map.start().1.unwrap();
             map.copy_in(0, &pattern(64, user));
-            assert_eq!(map.check(start.unwrap()), SequenceStatus::Ok);
+            assert_eq!(map.check(&start), SequenceStatus::Ok);
             if user == 1 {
                 until(&mut member, |_| is_done.load(Relaxed));
-                assert_eq!(map.check(start.unwrap()), SequenceStatus::Ok, "nothing happened to it");
+                assert_eq!(map.check(&start), SequenceStatus::Ok, "nothing happened to it");
             }
             0
         };

@@ -12,7 +12,7 @@ pub const NODE_0: NodeId = NodeId(4);
 pub const NODE_1: NodeId = NodeId(8);
 
 /// No run of these tests is as long.
-const END: Picoseconds = Picoseconds::from_ns(1_000_000_000);
+const END: Picoseconds = Picoseconds::from_ns(3_000_000_000);
 
 pub fn settings() -> HostsSettings {
     hosts(&Platform::named("vpx3-1259-gen2x4-linux").unwrap(), &Shape::Pair).unwrap()

@@ -1,0 +1,278 @@
+//! Groups of members on hosts at a central switch: what one stores comes to each who holds the group, and to nobody else.
+#![expect(clippy::unwrap_used, reason = "what a test does not expect fails it")]
+
+mod support;
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+
+use beeline_fabric::{Call, LocalEvent, NodeId, Refusal, RemoteSegment, SegmentId, SequenceStatus, Value};
+use beeline_hosts::*;
+use beeline_link_sim::des::Picoseconds;
+use beeline_link_sim::machine::hosts::{HostId, Hosts, HostsSettings, Place, Region};
+use beeline_platforms::Platform;
+use support::*;
+
+const GROUP: SegmentId = SegmentId(1);
+const BYTES: u64 = 4096;
+
+/// Hosts at a switch with two groups; of the second the first hosts are chosen.
+fn switched(count: u16, chosen: u16) -> HostsSettings {
+    let groups = vec![(0..count).collect(), (0..chosen).collect()];
+    hosts(&Platform::named("vpx3-1259-gen2x4-linux").unwrap(), &Shape::Switch { hosts: count, groups })
+        .unwrap()
+}
+
+type HostProgram<'a, T> = Box<dyn FnOnce(Core, Wiring) -> T + Send + 'a>;
+
+/// Runs a program on each host, to which something happens.
+fn each<T: Send>(
+    settings: HostsSettings,
+    happens: impl FnOnce(&mut Hosts),
+    programs: Vec<HostProgram<'_, T>>,
+) -> (Vec<T>, Hosts) {
+    let mut hosts = Hosts::new(settings, 1).unwrap();
+    let wiring = Wiring::new(&mut hosts, programs.len() as u16);
+    happens(&mut hosts);
+    let programs = (0..).zip(programs).map(|(host, program)| {
+        let wiring = wiring.clone();
+        let program: Program<'_, T> = (HostId(host), Box::new(move |core| program(core, wiring)));
+        program
+    });
+    run(hosts, programs.collect())
+}
+
+/// A member that has the words of all others.
+fn among(core: &Core, wiring: &Wiring, count: u16) -> HostMember {
+    let mut member = HostMember::new(core, wiring, 5);
+    let others: Vec<_> = (0..count).map(HostId).filter(|host| *host != core.host()).map(node_of).collect();
+    until(&mut member, |member| others.iter().all(|node| member.is_joined(*node)));
+    member
+}
+
+fn hold(member: &mut HostMember, bytes: u64) -> (HeldGroup, Region) {
+    let held = member.join_group(GROUP, bytes).unwrap();
+    member.call(Call::Prepare(held.local, adapter())).unwrap();
+    member.call(Call::SetAvailable(held.local, adapter())).unwrap();
+    let (region, at) = member.map_local(held.local, part(0, bytes)).unwrap();
+    assert_eq!(at, 0);
+    (held, region)
+}
+
+fn connected(member: &mut HostMember) -> RemoteSegment {
+    support::connected(member, NodeId::GROUPS, GROUP.0)
+}
+
+fn copy_of(core: &Core, region: Region) -> Vec<u8> {
+    let mut bytes = vec![0; BYTES as usize];
+    core.copy_out(region, 0, &mut bytes);
+    bytes
+}
+
+/// Serves until so many hosts have come here.
+fn meet(member: &mut HostMember, met: &AtomicU32, count: u32) {
+    met.fetch_add(1, Relaxed);
+    until(member, |_| met.load(Relaxed) >= count);
+}
+
+#[test]
+fn store_comes_to_each_holder_and_to_no_other_host() {
+    let (held, met, is_done) = (AtomicU32::new(0), AtomicU32::new(0), AtomicBool::new(false));
+    let holder = |core: Core, wiring: Wiring| {
+        let mut member = among(&core, &wiring, 6);
+        let (group, region) = hold(&mut member, BYTES);
+        held.fetch_add(1, Relaxed);
+        meet(&mut member, &met, 6);
+        until(&mut member, |_| is_done.load(Relaxed));
+        assert_eq!(member.call(remove(group.local, false)), Err(Refusal::Busy), "it is connected to");
+        copy_of(&core, region)
+    };
+    let writer = |core: Core, wiring: Wiring| {
+        let mut member = among(&core, &wiring, 6);
+        meet(&mut member, &met, 6);
+        let remote = connected(&mut member);
+        let map = member.map_group(remote, GROUP, part(0, BYTES)).unwrap();
+        let start = map.start().1.unwrap();
+        map.copy_in(0, &pattern(BYTES as usize, 3));
+        assert_eq!((map.check(&start), map.holders()), (SequenceStatus::Ok, 2));
+        is_done.store(true, Relaxed);
+        rest(&mut member, 100_000);
+        pattern(BYTES as usize, 3)
+    };
+    // Chosen and refused, chosen and not asking, and not chosen.
+    let bystander = |core: Core, wiring: Wiring| {
+        let mut member = among(&core, &wiring, 6);
+        until(&mut member, |_| held.load(Relaxed) == 2);
+        let refused = match core.host() {
+            HostId(3) => Some(Refusal::SegmentidUsed),
+            HostId(5) => Some(Refusal::IllegalOperation),
+            _ => None,
+        };
+        if let Some(refused) = refused {
+            assert_eq!(member.join_group(GROUP, BYTES / 2), Err(refused));
+        }
+        assert_eq!(member.join_group(SegmentId(2), BYTES), Err(Refusal::NoSuchSegment));
+        assert_eq!(member.join_group(SegmentId(0), 2 << 20), Err(Refusal::Nospc));
+        meet(&mut member, &met, 6);
+        until(&mut member, |_| is_done.load(Relaxed));
+        Vec::new()
+    };
+    let programs: Vec<HostProgram<'_, Vec<u8>>> = vec![
+        Box::new(holder),
+        Box::new(writer),
+        Box::new(holder),
+        Box::new(bystander),
+        Box::new(bystander),
+        Box::new(bystander),
+    ];
+    let (copies, mut hosts) = each(switched(6, 5), |_| {}, programs);
+    assert_eq!((&copies[0], &copies[2]), (&copies[1], &copies[1]));
+    assert_eq!((0..6).map(|host| hosts.faults(HostId(host))).sum::<u64>(), 0);
+    assert!(hosts.is_at_rest());
+    for host in [1, 3, 4, 5].map(HostId) {
+        let region = hosts.group_memory(host, 1).unwrap();
+        assert_eq!(hosts.load(Place { host, core: 0 }, region, 0), 0, "host {} holds no copy", host.0);
+    }
+}
+
+/// What a holder's link has lost is found, also if it is up again and all words of members have been pushed anew.
+#[test]
+fn sequence_finds_what_the_link_of_one_holder_has_lost() {
+    let met = AtomicU32::new(0);
+    let us = |at: u64| Picoseconds::from_ns(at * 1_000);
+    let happens = |hosts: &mut Hosts| {
+        hosts.link_will_change(HostId(2), us(8_000), false);
+        hosts.link_will_change(HostId(2), us(8_100), true);
+    };
+    let holder = |core: Core, wiring: Wiring| {
+        let mut member = among(&core, &wiring, 3);
+        let (_, region) = hold(&mut member, BYTES);
+        meet(&mut member, &met, 3);
+        member.serve(us(10_000), |_| false);
+        assert_eq!(core.load(region, 0) == 7, core.host() != HostId(2), "its link was down");
+        SequenceStatus::Ok
+    };
+    let writer = |core: Core, wiring: Wiring| {
+        let mut member = among(&core, &wiring, 3);
+        meet(&mut member, &met, 3);
+        let remote = connected(&mut member);
+        let map = member.map_group(remote, GROUP, part(0, BYTES)).unwrap();
+        let start = map.start().1.unwrap();
+        member.serve(us(8_050), |_| false);
+        map.store_word(0, 7);
+        map.flush();
+        member.serve(us(9_000), |_| false);
+        assert!(map.start().1.is_some(), "copies are whole again");
+        map.check(&start)
+    };
+    let programs: Vec<HostProgram<'_, SequenceStatus>> =
+        vec![Box::new(writer), Box::new(holder), Box::new(holder)];
+    let (results, _) = each(switched(3, 3), happens, programs);
+    assert_eq!(results[0], SequenceStatus::Retriable);
+}
+
+/// Blocks are stored to a group in sequences while links of holders and of the writer go down, and stores leave in any order.
+#[test]
+fn copies_of_holders_are_exact_although_links_go_down() {
+    const BLOCK: usize = 256;
+    const BLOCKS: usize = BYTES as usize / BLOCK;
+    let (met, is_done) = (AtomicU32::new(0), AtomicBool::new(false));
+    let happens = |hosts: &mut Hosts| {
+        for flap in 0..60 {
+            let at = 6_000_000 + u64::from(flap) * 31_007;
+            let host = HostId(flap % 3);
+            hosts.link_will_change(host, Picoseconds::from_ns(at), false);
+            hosts.link_will_change(host, Picoseconds::from_ns(at + 1_000 + u64::from(flap) * 300), true);
+        }
+    };
+    let holder = |core: Core, wiring: Wiring| {
+        let mut member = among(&core, &wiring, 3);
+        let (_, region) = hold(&mut member, BYTES);
+        meet(&mut member, &met, 3);
+        until(&mut member, |_| is_done.load(Relaxed));
+        for block in 0..BLOCKS {
+            let found = &copy_of(&core, region)[block * BLOCK..][..BLOCK];
+            assert!(found == pattern(BLOCK, block as u64), "block {block} on host {}", core.host().0);
+        }
+        0
+    };
+    let writer = |core: Core, wiring: Wiring| {
+        let mut member = among(&core, &wiring, 3);
+        meet(&mut member, &met, 3);
+        let remote = connected(&mut member);
+        let map = member.map_group(remote, GROUP, part(0, BYTES)).unwrap();
+        assert_eq!(map.holders(), 2);
+        until(&mut member, |member| member.now() > Picoseconds::from_ns(5_990_000));
+        let mut again = 0;
+        for block in 0..BLOCKS {
+            loop {
+                rest(&mut member, 40_000);
+                let (SequenceStatus::Ok, Some(start)) = map.start() else { continue };
+                map.copy_in(block * BLOCK, &pattern(BLOCK, block as u64));
+                match map.check(&start) {
+                    SequenceStatus::Ok => break,
+                    SequenceStatus::Retriable | SequenceStatus::Pending => again += 1,
+                    SequenceStatus::NotRetriable => panic!("links that come back end no connection"),
+                }
+            }
+        }
+        is_done.store(true, Relaxed);
+        rest(&mut member, 200_000);
+        again
+    };
+    let mut settings = switched(3, 3);
+    let disordered = disordered();
+    (settings.core, settings.root) = (disordered.core, disordered.root);
+    let programs: Vec<HostProgram<'_, u32>> = vec![Box::new(writer), Box::new(holder), Box::new(holder)];
+    let (results, _) = each(settings, happens, programs);
+    assert!(results[0] > 0, "no sequence found that a link had been down");
+}
+
+/// A holder that comes later is told so, has what is stored from then on, and hears when the writer knows of it.
+#[test]
+fn late_holder_is_told_and_has_what_comes_after_it() {
+    let (met, is_stored, has_joined) = (AtomicU32::new(0), AtomicBool::new(false), AtomicBool::new(false));
+    let first = |core: Core, wiring: Wiring| {
+        let mut member = among(&core, &wiring, 3);
+        let (held, region) = hold(&mut member, BYTES);
+        assert!(held.is_first);
+        meet(&mut member, &met, 2);
+        until(&mut member, |_| met.load(Relaxed) == 4);
+        (core.load(region, 0), core.load(region, 64))
+    };
+    let late = |core: Core, wiring: Wiring| {
+        let mut member = among(&core, &wiring, 3);
+        until(&mut member, |_| is_stored.load(Relaxed));
+        let refused = member.join_group(GROUP, BYTES / 2);
+        assert_eq!(refused, Err(Refusal::SegmentidUsed), "others hold it in another size");
+        let (held, region) = hold(&mut member, BYTES);
+        assert!(!held.is_first);
+        assert_eq!(member.join_group(GROUP, BYTES), Err(Refusal::SegmentidUsed), "it holds it");
+        has_joined.store(true, Relaxed);
+        let waited = Call::WaitLocal { local: held.local, timeout_nanos: None };
+        assert_eq!(member.call(waited), Ok(Value::LocalEvent(LocalEvent::Connect(NodeId(8)))));
+        meet(&mut member, &met, 4);
+        (core.load(region, 0), core.load(region, 64))
+    };
+    let writer = |core: Core, wiring: Wiring| {
+        let mut member = among(&core, &wiring, 3);
+        meet(&mut member, &met, 2);
+        let remote = connected(&mut member);
+        let map = member.map_group(remote, GROUP, part(0, BYTES)).unwrap();
+        let start = map.start().1.unwrap();
+        map.store_word(0, 7);
+        assert_eq!((map.check(&start), map.holders()), (SequenceStatus::Ok, 1));
+        is_stored.store(true, Relaxed);
+        until(&mut member, |_| has_joined.load(Relaxed));
+        // It comes to whoever holds the group, whether this member knows or not.
+        map.store_word(64, 8);
+        map.flush();
+        until(&mut member, |member| member.holders_of(remote) == 2);
+        let map = member.map_group(remote, GROUP, part(0, BYTES)).unwrap();
+        assert_eq!(map.holders(), 2);
+        meet(&mut member, &met, 4);
+        (7, 8)
+    };
+    let programs: Vec<HostProgram<'_, (u64, u64)>> = vec![Box::new(first), Box::new(writer), Box::new(late)];
+    let (results, _) = each(switched(3, 3), |_| {}, programs);
+    assert_eq!(results, [(7, 8), (7, 8), (0, 8)]);
+}

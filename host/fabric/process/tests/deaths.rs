@@ -8,6 +8,7 @@ mod support;
 use std::time::Duration;
 
 use beeline_fabric_process::FabricMember;
+use support::held::held;
 use support::random::{Random, number};
 use support::segments::{available, connect, remove};
 use support::{Fabric, Process};
@@ -15,13 +16,6 @@ use support::{Fabric, Process};
 #[test]
 fn role() {
     support::play();
-}
-
-/// Descriptors and mappings of this process.
-fn held() -> (usize, usize) {
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-    let of_members = maps.lines().filter(|line| line.contains("/memfd:beeline"));
-    (std::fs::read_dir("/proc/self/fd").unwrap().count(), of_members.count())
 }
 
 fn start(fabric: &Fabric, node: u16) -> Process {

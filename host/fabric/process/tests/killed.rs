@@ -8,9 +8,10 @@ mod support;
 use std::time::{Duration, Instant};
 
 use beeline_fabric_process::FabricMember;
-use support::Fabric;
+use support::joining::{SHARED, kill_in_a_join, shared_interrupt};
 use support::random::number;
 use support::segments::{available, remove};
+use support::{Fabric, Process};
 
 #[test]
 fn role() {
@@ -46,5 +47,21 @@ fn what_a_member_had_is_free_when_it_was_killed_in_whatever_part_of_a_round() {
         remove(&heir, own);
         remove(&owner, local);
         local = available(&owner, 7, 4096);
+    }
+}
+
+#[test]
+fn member_that_joins_is_not_hindered_by_others_who_are_killed_as_they_join() {
+    let kills = number("BEELINE_KILLS").unwrap_or(60).min(2000) as u32;
+    let fabric = Fabric::lasting(Duration::from_secs(120) + Duration::from_millis(400) * kills);
+    let owner = FabricMember::open(fabric.config(4)).unwrap();
+    let shared = available(&owner, SHARED.0, 4096);
+    owner.share(shared).unwrap();
+    let _interrupt = owner.create_interrupt(shared_interrupt()).unwrap();
+    let mut companions: Vec<Process> = [12, 4].map(|node| fabric.member(node)).into();
+    for kill in 0..kills {
+        companions.iter_mut().for_each(|companion| companion.begin("joins 3"));
+        kill_in_a_join(&fabric, [8, 4][kill as usize % 2], kill, kills);
+        companions.iter_mut().for_each(|companion| assert_eq!(companion.hear(), "ok"));
     }
 }

@@ -5,7 +5,9 @@
 //! does not come.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub mod held;
 pub mod interrupts;
+pub mod joining;
 pub mod queues;
 pub mod random;
 pub mod scribbler;
@@ -41,10 +43,15 @@ pub struct Fabric {
 
 impl Fabric {
     pub fn new() -> Self {
+        Fabric::lasting(WATCHDOG)
+    }
+
+    /// For a test that may take so long.
+    pub fn lasting(longest: Duration) -> Self {
         let (alive, ended) = channel::<()>();
         let test = std::thread::current().name().unwrap_or("?").to_owned();
         std::thread::spawn(move || {
-            if ended.recv_timeout(WATCHDOG) == Err(RecvTimeoutError::Timeout) {
+            if ended.recv_timeout(longest) == Err(RecvTimeoutError::Timeout) {
                 eprintln!("watchdog: test `{test}` hangs");
                 std::process::abort();
             }

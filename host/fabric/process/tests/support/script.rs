@@ -10,6 +10,7 @@ use beeline_fabric::{
 use beeline_fabric_process::{FabricConfig, FabricMember, Held, Map, NotMapped, Sequence};
 
 use super::interrupts::Interrupts;
+use super::joining::join;
 use super::queues::Queues;
 use super::say;
 use super::segments::create_own;
@@ -26,14 +27,16 @@ struct Player {
     sequences: HashMap<String, (Sequence, Option<SequenceStart>)>,
     /// Nothing in a child that has dropped it.
     member: Option<FabricMember>,
+    config: FabricConfig,
 }
 
 pub fn run(config: FabricConfig) {
-    let member = FabricMember::open(config).unwrap();
+    let member = FabricMember::open(config.clone()).unwrap();
     let (maps, locals) = (HashMap::new(), HashMap::new());
     let (remotes, sequences) = (HashMap::new(), HashMap::new());
     let (interrupts, queues) = (Interrupts::default(), Queues::default());
-    let mut player = Player { maps, interrupts, queues, locals, remotes, sequences, member: Some(member) };
+    let mut player =
+        Player { maps, interrupts, queues, locals, remotes, sequences, member: Some(member), config };
     say("joined");
     for line in std::io::stdin().lines() {
         let line = line.unwrap();
@@ -124,6 +127,7 @@ impl Player {
             ["event"] => self.event(),
             ["fork", name] => self.fork(self.locals[name]),
             ["fork-checks", name] => self.fork_checks(name),
+            ["joins", rounds] => join(&self.config, number(rounds)),
             ["churn", id] => self.churn(number(id)),
             _ => {
                 let member = self.member.as_ref().unwrap();

@@ -2,6 +2,11 @@
 //!
 //! The bank is one sparse memory of the member. An offset that is not used again cannot alias: a member that stores late into a
 //! segment that was removed stores into nobody's memory.
+//!
+//! A bank that is a part of a file or a BAR is small, and is used again. What somebody had connected to who was lost by silence is not: a
+//! process that was stopped still has it mapped, and goes on to store.
+
+use alloc::collections::{BTreeMap, BTreeSet};
 
 /// Segments begin at multiples of this, the largest page that kernels use for such memory.
 const ALIGN: u64 = 64 << 10;
@@ -13,11 +18,15 @@ pub(crate) struct Bank {
     next: u64,
     /// The size of the memory.
     end: u64,
+    /// What is free again, by its offset; `None` if nothing is used again.
+    free: Option<BTreeMap<u64, u64>>,
+    /// Offsets of memory that is not used again.
+    kept: BTreeSet<u64>,
 }
 
 impl Default for Bank {
     fn default() -> Self {
-        Bank { next: 0, end: BANK_BYTES }
+        Bank { next: 0, end: BANK_BYTES, free: None, kept: BTreeSet::new() }
     }
 }
 
@@ -27,8 +36,51 @@ impl Bank {
         self.end = self.end.min(bytes);
     }
 
-    /// The offset of `bytes` that nobody has or had; `None` if the bank is used up.
+    /// Gives out again what is given back.
+    pub(crate) fn reuse(&mut self) {
+        self.free = Some(BTreeMap::new());
+    }
+
+    /// Does not give out again what begins here, whenever it is given back.
+    pub(crate) fn keep(&mut self, offset: u64) {
+        self.kept.insert(offset);
+    }
+
+    /// Takes back what nobody has mapped any more, unless it is to be kept.
+    pub(crate) fn give_back(&mut self, offset: u64, bytes: u64) {
+        let Some(free) = self.free.as_mut().filter(|_| !self.kept.contains(&offset)) else { return };
+        let (mut start, mut end) = (offset, offset + bytes.next_multiple_of(ALIGN));
+        if let Some((before, bytes)) =
+            free.range(..start).next_back().map(|(before, bytes)| (*before, *bytes))
+            && before + bytes == start
+        {
+            free.remove(&before);
+            start = before;
+        }
+        if let Some(bytes) = free.remove(&end) {
+            end += bytes;
+        }
+        free.insert(start, end - start);
+    }
+
+    /// A part of what was given back.
+    fn take_again(&mut self, bytes: u64) -> Option<u64> {
+        let bytes = bytes.checked_next_multiple_of(ALIGN)?;
+        let free = self.free.as_mut()?;
+        let (offset, found) =
+            free.iter().find(|(_, found)| **found >= bytes).map(|(at, found)| (*at, *found))?;
+        free.remove(&offset);
+        if found > bytes {
+            free.insert(offset + bytes, found - bytes);
+        }
+        Some(offset)
+    }
+
+    /// The offset of `bytes` that nobody has; `None` if the bank is used up.
     pub(crate) fn take(&mut self, bytes: u64) -> Option<u64> {
+        if let Some(offset) = self.take_again(bytes) {
+            return Some(offset);
+        }
         let end = self.next.checked_add(bytes)?.checked_next_multiple_of(ALIGN)?;
         let offset = self.next;
         (end <= self.end).then(|| {
@@ -60,5 +112,25 @@ mod tests {
         assert_eq!(bank.take(3 * ALIGN + 1), None);
         assert_eq!(bank.take(3 * ALIGN), Some(0));
         assert_eq!(bank.take(1), None);
+        bank.give_back(0, 3 * ALIGN);
+        assert_eq!(bank.take(1), None, "a bank does not use memory again unless it is told so");
+    }
+
+    #[test]
+    fn neighbours_that_are_given_back_are_one_again_and_what_is_kept_is_not_given_out() {
+        let mut bank = Bank::default();
+        bank.limit(4 * ALIGN);
+        bank.reuse();
+        let all = [1, ALIGN, 2 * ALIGN - 1].map(|bytes| bank.take(bytes).unwrap());
+        assert_eq!((all, bank.take(1)), ([0, ALIGN, 2 * ALIGN], None));
+        bank.give_back(0, 1);
+        bank.give_back(2 * ALIGN, 2 * ALIGN - 1);
+        assert_eq!(bank.take(3 * ALIGN), None);
+        bank.give_back(ALIGN, ALIGN);
+        assert_eq!(bank.take(3 * ALIGN), Some(0));
+        assert_eq!(bank.take(u64::MAX), None);
+        bank.keep(0);
+        bank.give_back(0, 3 * ALIGN);
+        assert_eq!((bank.take(1), bank.take(1)), (Some(3 * ALIGN), None));
     }
 }

@@ -46,7 +46,7 @@ mod told;
 mod want;
 
 pub use bank::BANK_BYTES;
-pub use board::layout::{BOARD_WORDS, CLAIM_WORDS, USE_WORDS};
+pub use board::layout::{BOARD_WORDS, CLAIM_WORDS, COUNT_STRIDE, ENTRY_WORDS, HEADER_WORDS, USE_WORDS};
 pub use call::{Call, Done, Value};
 pub use dma::{DmaEntry, DmaQueue, DmaState, MAX_DMA_ENTRIES, PIECE_BYTES, Piece};
 pub use event::{LocalEvent, RemoteEvent};

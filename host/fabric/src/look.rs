@@ -65,6 +65,18 @@ impl<A: Adapter> Member<A> {
         self.claim_reached();
     }
 
+    /// Takes that the other member of a pair is not heard any more, at the time `now`. Its process may only stand still, and its stores
+    /// still come: memory of the bank that it claims is not used again.
+    pub fn silent(&mut self, pair: PairId, now: Nanos) {
+        if let Some(consumer) = self.pairs.consumers.get(&pair) {
+            let locals = self.locals.values().filter_map(|local| Some((local.slot, local.memory.bank()?.0)));
+            let lingering = self.slots.lingering().filter_map(|it| Some((it.slot, it.bank?.0)));
+            let claimed = locals.chain(lingering).filter(|(slot, _)| consumer.claims_any(*slot));
+            claimed.for_each(|(_, offset)| self.bank.keep(offset));
+        }
+        self.gone(pair, now);
+    }
+
     /// Takes that the other member of a pair is gone, at the time `now`.
     pub fn gone(&mut self, pair: PairId, now: Nanos) {
         self.pairs.consumers.remove(&pair);

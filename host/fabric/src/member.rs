@@ -115,6 +115,17 @@ impl<A: Adapter> Member<A> {
         self.bank.limit(bytes);
     }
 
+    /// Says that the memory of the bank is used again when nobody has a claim of it: where it is small. Before any segment is made.
+    pub fn reuse_bank(&mut self) {
+        self.bank.reuse();
+    }
+
+    /// Says that the board and claims have no more than so many entries, if they are fewer than [`crate::CLAIM_WORDS`]. Before any
+    /// segment is made.
+    pub fn limit_entries(&mut self, entries: u32) {
+        self.slots.limit(entries);
+    }
+
     /// Takes in a member that uses segments of this one, with what it claims.
     pub fn admit(&mut self, node: NodeId, claims: A::View) -> PairId {
         let pair = PairId(self.number());

@@ -49,6 +49,13 @@ pub(crate) struct Consumer<A: Adapter> {
     pub(crate) claims: A::View,
 }
 
+impl<A: Adapter> Consumer<A> {
+    /// Whether it claims any incarnation of an entry.
+    pub(crate) fn claims_any(&self, slot: Slot) -> bool {
+        Claim::of(self.claims.load(u32::from(slot.0))).count != 0
+    }
+}
+
 impl<A: Adapter> Pairs<A> {
     pub(crate) fn new() -> Self {
         Pairs { providers: BTreeMap::new(), consumers: BTreeMap::new() }
@@ -92,7 +99,7 @@ impl<A: Adapter> Pairs<A> {
 
     /// Whether anybody claims any incarnation of an entry.
     pub(crate) fn is_claimed(&self, slot: Slot) -> bool {
-        self.claims().any(|claims| Claim::of(claims.load(u32::from(slot.0))).count != 0)
+        self.consumers.values().any(|consumer| consumer.claims_any(slot))
     }
 }
 

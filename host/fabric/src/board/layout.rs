@@ -11,10 +11,12 @@ pub const USE_WORDS: u32 = CLAIM_WORDS + CLAIM_WORDS * COUNT_STRIDE;
 /// Words that the header and all entries take.
 pub const BOARD_WORDS: u32 = HEADER_WORDS + ENTRY_WORDS * CLAIM_WORDS;
 
-const HEADER_WORDS: u32 = 32;
-const ENTRY_WORDS: u32 = 8;
+/// Words of a board before its entries.
+pub const HEADER_WORDS: u32 = 32;
+/// Words that each entry takes, one line.
+pub const ENTRY_WORDS: u32 = 8;
 /// A line for each count: threads that trigger one interrupt do not slow down those that trigger another.
-const COUNT_STRIDE: u32 = 8;
+pub const COUNT_STRIDE: u32 = 8;
 
 /// Where the format of a board and its version stand.
 pub(crate) const IDENTITY: u32 = 0;

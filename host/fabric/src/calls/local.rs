@@ -37,7 +37,7 @@ impl<A: Adapter> Member<A> {
             (false, true) => {
                 Some(LocalMemory::There { memory: Memory::Own { slot }, bytes, is_shareable: false })
             }
-            (false, false) => self.bank.take(bytes).map(|offset| LocalMemory::There {
+            (false, false) => self.take_memory(bytes).map(|offset| LocalMemory::There {
                 memory: Memory::Bank { offset },
                 bytes,
                 is_shareable: true,
@@ -66,6 +66,14 @@ impl<A: Adapter> Member<A> {
         })
     }
 
+    /// Memory for a segment, if need be of one whose users have let go of it since this member looked.
+    fn take_memory(&mut self, bytes: u64) -> Option<u64> {
+        self.bank.take(bytes).or_else(|| {
+            self.settle();
+            self.bank.take(bytes)
+        })
+    }
+
     /// Goes on with a segment whose name was to be put.
     pub(crate) fn name_put(
         &mut self,
@@ -91,6 +99,7 @@ impl<A: Adapter> Member<A> {
             }
             answer => {
                 self.slots.give_back(local.slot, freed(local.entry));
+                self.use_again(local.memory.bank());
                 Err(match answer {
                     Answer::Taken => Refusal::SegmentidUsed,
                     Answer::Full => Refusal::MaxEntries,
@@ -211,15 +220,13 @@ impl<A: Adapter> Member<A> {
 
     /// Gives the memory and the entry of a segment back, the entry as soon as nobody has a claim of it. After the barrier of its removal.
     pub(super) fn give_back(&mut self, slot: Slot, state: EntryState, memory: LocalMemory) {
-        let bank = match memory {
-            LocalMemory::There { memory: Memory::Bank { offset }, bytes, .. } => Some((offset, bytes)),
-            _ => None,
-        };
+        let bank = memory.bank();
         self.punch(bank);
         if self.pairs.is_claimed(slot) {
             self.slots.linger(Lingering { slot, state, bank });
         } else {
             self.slots.give_back(slot, state);
+            self.use_again(bank);
         }
     }
 
@@ -227,6 +234,14 @@ impl<A: Adapter> Member<A> {
     pub(crate) fn settle(&mut self) {
         for lingering in self.slots.settle(|slot| self.pairs.is_claimed(slot)) {
             self.punch(lingering.bank);
+            self.use_again(lingering.bank);
+        }
+    }
+
+    /// Lets another segment have memory that nobody claims.
+    fn use_again(&mut self, bank: Option<(u64, u64)>) {
+        if let Some((offset, bytes)) = bank {
+            self.bank.give_back(offset, bytes);
         }
     }
 

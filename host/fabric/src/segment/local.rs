@@ -46,6 +46,14 @@ pub(crate) enum LocalMemory {
 }
 
 impl LocalMemory {
+    /// Where in the bank it is, and its size.
+    pub(crate) fn bank(self) -> Option<(u64, u64)> {
+        match self {
+            LocalMemory::There { memory: Memory::Bank { offset }, bytes, .. } => Some((offset, bytes)),
+            _ => None,
+        }
+    }
+
     /// Where it is, and its size. An empty segment has no bytes yet, and will have a memory of its own.
     pub(crate) fn place(self, slot: Slot) -> (Memory, u64) {
         match self {

@@ -5,13 +5,21 @@ use alloc::vec::Vec;
 use crate::board::layout::{CLAIM_WORDS, EntryState, LAST_INCARNATION};
 use crate::ids::Slot;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Slots {
     /// Free, with what their words say.
     free: Vec<(Slot, EntryState)>,
     /// Without a segment, but with claims of one that was removed by force: who has the claim may have its memory mapped.
     lingering: Vec<Lingering>,
     used: u32,
+    /// Entries that the board has.
+    count: u32,
+}
+
+impl Default for Slots {
+    fn default() -> Self {
+        Slots { free: Vec::new(), lingering: Vec::new(), used: 0, count: CLAIM_WORDS }
+    }
 }
 
 /// An entry whose segment is gone and whose users are not.
@@ -24,12 +32,22 @@ pub(crate) struct Lingering {
 }
 
 impl Slots {
+    /// There are no more than so many.
+    pub(crate) fn limit(&mut self, count: u32) {
+        self.count = self.count.min(count);
+    }
+
+    /// Entries whose segment is gone and whose users are not.
+    pub(crate) fn lingering(&self) -> impl Iterator<Item = &Lingering> {
+        self.lingering.iter()
+    }
+
     /// An entry for a segment, and what its word says; `None` if all are used.
     pub(crate) fn take(&mut self) -> Option<(Slot, EntryState)> {
         if let Some(free) = self.free.pop() {
             return Some(free);
         }
-        if self.used == CLAIM_WORDS {
+        if self.used == self.count {
             return None;
         }
         self.used += 1;
@@ -72,6 +90,18 @@ mod tests {
         assert_eq!(slots.take().unwrap().0, Slot(2));
         assert_eq!(slots.settle(|_| false).len(), 1);
         assert_eq!(slots.take().unwrap().0, slot);
+    }
+
+    #[test]
+    fn board_of_fewer_entries_has_no_others() {
+        let mut slots = Slots::default();
+        slots.limit(2);
+        slots.limit(3);
+        assert_eq!(
+            [slots.take(), slots.take()].map(|taken| taken.map(|(slot, _)| slot)),
+            [Some(Slot(0)), Some(Slot(1))]
+        );
+        assert_eq!(slots.take(), None);
     }
 
     #[test]

@@ -68,6 +68,19 @@ const FLOORS: &[(&str, &[&str])] = &[
             "host/fabric",
         ],
     ),
+    // One memory and no kernel in common: who lives is known by heartbeats.
+    (
+        "host/fabric/bar",
+        &[
+            "contract/memory",
+            "contract/link",
+            "contract/adapter",
+            "os/wait",
+            "os/mmio",
+            "os/heartbeat",
+            "host/fabric",
+        ],
+    ),
     ("host/tuning", &["contract/memory", "os/mmio", "host/window"]),
     ("host/driver", &["contract/memory", "contract/link", "spec", "host/window"]),
     ("host/datagram", &["spec", "os/mmio", "os/ethernet"]),

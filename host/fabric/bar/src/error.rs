@@ -1,0 +1,57 @@
+//! Why a member does not join, and why a part of a segment is not mapped.
+
+use std::io;
+use std::path::PathBuf;
+
+use beeline_fabric::Refusal;
+use beeline_mmio::SegmentError;
+
+/// Why a process does not become a member.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The file is not there, or may not be opened.
+    #[error("cannot open {}: {error}", path.display())]
+    File { path: PathBuf, error: io::Error },
+    /// It cannot be mapped.
+    #[error(transparent)]
+    Memory(#[from] SegmentError),
+    /// The memory has no room for so many members.
+    #[error(
+        "a memory of {bytes} bytes is too small for {members} members; {members} need more bytes, or take fewer of them (2 to 16)"
+    )]
+    TooSmall { bytes: u64, members: usize },
+    /// The memory was used for something else, or by another version.
+    #[error(
+        "the memory has something else in it: its first word is {found:#x}; fill it with zeros if nobody uses it"
+    )]
+    NotOurs { found: u64 },
+    /// The header was made for another memory, or the file was made shorter since.
+    #[error("the memory has {found} bytes, and its header says {said}: the file was cut, or copied in part")]
+    Cut { found: u64, said: u64 },
+    /// The header says what cannot be.
+    #[error("the header of the memory makes no sense: {members} members, boards of {entries} entries")]
+    Unsound { members: u64, entries: u64 },
+    /// Another member has the slot, or the memory has no such slot.
+    #[error("slot {slot} of the memory is another member's, or the memory has none of that number")]
+    SlotTaken { slot: usize },
+    /// Every slot has a member that lives, or memory that somebody who lives has mapped.
+    #[error("all {slots} slots of the memory are taken")]
+    Full { slots: usize },
+    /// The kernel gives no random numbers.
+    #[error("no random number: {0}")]
+    Random(getrandom::Error),
+    /// The process is out of threads.
+    #[error("cannot start a thread: {0}")]
+    Thread(io::Error),
+}
+
+/// Why a part of a segment is not mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotMapped {
+    /// The segment does not allow it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// Its member says that it lies outside of what that member has.
+    #[error("the segment lies outside of its member's area")]
+    Outside,
+}

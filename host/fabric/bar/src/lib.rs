@@ -1,0 +1,30 @@
+//! A member of a fabric that shares one mapped file or BAR with the others, and nothing else: no kernel, socket, descriptor or futex.
+//!
+//! [`BarMember::open`] maps the memory, takes a slot in it, and clears what is that slot's: its board, what it claims of each other member,
+//! its names, and an area where its segments lie (`layout.rs`). Everything is in one memory at one place, so a store is seen by all who load
+//! it, and the barrier of a handshake is a fence; of a device it reads the memory, too (`space.rs`). Who lives is known by heartbeats with
+//! the bound of [`beeline_heartbeat::MappedFile`].
+//!
+//! The semantics are [`beeline_fabric`]'s. Everybody can store everywhere here, so nothing that this member publishes is loaded again to be
+//! used, and of what others publish every offset is checked against the area of who says it. Not here: memory of the program behind a
+//! segment, groups, DMA queues, who may connect. Record 0055.
+#![forbid(unsafe_code)]
+
+mod claim;
+mod error;
+mod layout;
+mod map;
+mod member;
+mod memory;
+mod names;
+mod peer;
+mod sequence;
+mod shared;
+mod space;
+mod words;
+
+pub use error::{NotMapped, OpenError};
+pub use map::BarMap;
+pub use member::{BarConfig, BarMember};
+pub use memory::BarMemory;
+pub use sequence::BarSequence;

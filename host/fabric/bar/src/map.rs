@@ -1,0 +1,124 @@
+//! A part of a segment: bytes of the memory, which is mapped once.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use beeline_fabric::{Call, Done, LocalSegment, Memory, Part, Refusal, RemoteSegment, Value};
+use beeline_mmio::{CopyError, MappedPointer};
+
+use crate::error::NotMapped;
+use crate::shared::{Shared, State};
+
+/// What is mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Of {
+    Local(LocalSegment),
+    Remote(RemoteSegment),
+}
+
+/// A part of a segment, until it is dropped. As long as it is there nobody else gets the memory of a segment's member that has gone.
+#[derive(Debug)]
+pub struct BarMap {
+    shared: Arc<Shared>,
+    pointer: MappedPointer,
+    /// Where in the memory it begins.
+    start: usize,
+    of: Of,
+    /// The slot whose area it is in.
+    slot: usize,
+}
+
+impl BarMap {
+    pub(crate) fn new(shared: &Arc<Shared>, of: Of, part: Part) -> Result<Self, NotMapped> {
+        shared.check()?;
+        let call = match of {
+            Of::Local(local) => Call::MapLocal(local, part),
+            Of::Remote(remote) => Call::MapRemote(remote, part),
+        };
+        shared.enter(|state, now| {
+            let Done::Now(value) = state.member.call(call, now)? else { return Err(Refusal::System.into()) };
+            let found =
+                found(shared, state, value).ok_or(NotMapped::Outside).and_then(|(slot, start, bytes)| {
+                    let pointer = shared.space.segment.pointer(start, bytes).ok_or(NotMapped::Outside)?;
+                    Ok(BarMap { shared: Arc::clone(shared), pointer, start, of, slot })
+                });
+            match &found {
+                Ok(map) => state.peers[map.slot].maps += 1,
+                Err(_) => unmap(state, of, now),
+            }
+            found
+        })
+    }
+
+    /// The first byte. Valid until this is dropped, and not counted; what may be done with it is said at
+    /// [`MappedSegment::as_ptr`](beeline_mmio::MappedSegment::as_ptr).
+    pub fn as_ptr(&self) -> NonNull<u8> {
+        self.pointer.as_ptr()
+    }
+
+    /// Returns the bytes of the part.
+    pub fn bytes(&self) -> usize {
+        self.pointer.bytes()
+    }
+
+    /// Copies bytes into the part, as [`MappedSegment::copy_in`](beeline_mmio::MappedSegment::copy_in) does.
+    ///
+    /// # Errors
+    /// They reach outside, or memory is gone.
+    pub fn copy_in(&self, offset_bytes: usize, bytes: &[u8]) -> Result<(), CopyError> {
+        self.shared.space.segment.copy_in(self.at(offset_bytes, bytes.len())?, bytes)
+    }
+
+    /// Copies bytes out of the part, as [`MappedSegment::copy_out`](beeline_mmio::MappedSegment::copy_out) does.
+    ///
+    /// # Errors
+    /// They reach outside, or memory is gone.
+    pub fn copy_out(&self, offset_bytes: usize, bytes: &mut [u8]) -> Result<(), CopyError> {
+        self.shared.space.segment.copy_out(self.at(offset_bytes, bytes.len())?, bytes)
+    }
+
+    fn at(&self, offset_bytes: usize, bytes: usize) -> Result<usize, CopyError> {
+        let whole = self.bytes();
+        if offset_bytes > whole || bytes > whole - offset_bytes {
+            return Err(CopyError::Outside { bytes, offset_bytes, whole });
+        }
+        Ok(self.start + offset_bytes)
+    }
+}
+
+/// The slot whose area it is, where in the memory it begins, and its size.
+fn found(shared: &Shared, state: &mut State, value: Value) -> Option<(usize, usize, usize)> {
+    let (slot, offset, part) = match value {
+        Value::MapLocal(Memory::Bank { offset }, part) => (shared.slot, offset, part),
+        // Where it lies is what the other member has said.
+        Value::MapRemote(pair, Memory::Bank { offset }, part) => (state.peer_of(pair)?.slot, offset, part),
+        _ => return None,
+    };
+    let (start, bytes) = shared.space.layout.place(slot, offset, part)?;
+    Some((slot, start, bytes))
+}
+
+fn unmap(state: &mut State, of: Of, now: beeline_fabric::Nanos) {
+    let call = match of {
+        Of::Local(local) => Call::UnmapLocal(local),
+        Of::Remote(remote) => Call::UnmapRemote(remote),
+    };
+    if let Err(refusal) = state.member.call(call, now) {
+        tracing::debug!(%refusal, "a map is dropped that is not counted");
+    }
+}
+
+impl Drop for BarMap {
+    fn drop(&mut self) {
+        if !self.shared.process.is_this() {
+            return;
+        }
+        let shared = &self.shared;
+        shared.enter(|state, now| {
+            unmap(state, self.of, now);
+            state.peers[self.slot].maps -= 1;
+            state.peers[self.slot].let_go(&shared.space, shared.slot);
+            shared.leave_if_unmapped(state);
+        });
+    }
+}

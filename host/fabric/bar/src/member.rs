@@ -1,0 +1,196 @@
+//! The public API: a process joins, calls and leaves.
+
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use beeline_contract_link::Heartbeat;
+use beeline_contract_memory::WaitPolicy;
+use beeline_fabric::{
+    AdapterNumber, Call, Config, LocalSegment, Member, MemberNumber, NodeId, Part, Refusal, RemoteSegment,
+    Told, Value,
+};
+use beeline_heartbeat::MappedFile;
+use beeline_mmio::{OnLoss, ThisProcess, thread};
+
+use crate::claim::claim;
+use crate::error::{NotMapped, OpenError};
+use crate::map::{BarMap, Of};
+use crate::memory::BarMemory;
+use crate::names::OwnNames;
+use crate::peer::Peer;
+use crate::sequence::BarSequence;
+use crate::shared::{Ended, Numbers, Shared, State, serve, wait_with};
+use crate::space::Space;
+use crate::words::Published;
+
+/// Where a process becomes a member.
+#[derive(Clone, Debug)]
+pub struct BarConfig {
+    pub memory: BarMemory,
+    /// Members at the same time, 2 to 16: said by the first who uses the memory, and not asked of others.
+    pub members: usize,
+    /// The slot of this member; `None`: one that is free.
+    pub slot: Option<usize>,
+    /// The node that the process is of.
+    pub node: NodeId,
+    /// The adapter that the memory is.
+    pub adapter: AdapterNumber,
+    /// Whose segments can be connected to; this member's own may be among them.
+    pub nodes: Vec<NodeId>,
+    /// What an access does when memory is gone, because the file was made shorter or the device was removed. With a guard the link goes
+    /// down and connections are lost; without one the access ends the process.
+    pub on_loss: OnLoss,
+}
+
+/// This process as a member of a fabric whose members share a file or a BAR. It leaves when this and all maps are dropped.
+///
+/// All threads may use it. In a child of fork every call is refused ([`Refusal::System`]).
+#[derive(Debug)]
+pub struct BarMember {
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl BarMember {
+    /// Joins, and waits until it is known of every other slot whether its member lives: some periods of the heartbeat, its bound at most.
+    ///
+    /// # Errors
+    /// The memory is not to be had, has something else in it, or has no slot for this member.
+    pub fn open(config: BarConfig) -> Result<Self, OpenError> {
+        let BarConfig { memory, members, slot, node, adapter, nodes, on_loss } = config;
+        let space = Space::open(&memory, members, on_loss)?;
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).map_err(OpenError::Random)?;
+        let [first, second] =
+            [0, 8].map(|at| random[at..at + 8].iter().fold(0, |all, byte| all << 8 | u64::from(*byte)));
+        let number = MemberNumber::new(node, first | 1 << 16);
+        let slot = claim(&space, number.0, slot)?;
+        space.clear(slot);
+        let board = Published::new(&space, space.board(slot));
+        let mut tables = Member::new(Config { node, adapters: vec![adapter], nodes }, board.clone());
+        tables.limit_bank(space.layout.area_bytes);
+        tables.limit_entries(space.layout.entries);
+        tables.reuse_bank();
+        let numbers = Numbers::new(second);
+        let peers = (0..space.layout.members).map(|peer| Peer::new(&space, (slot, peer), numbers.next()));
+        let state = State::new(tables, (board, OwnNames::new(&space, slot)), peers.collect());
+        let shared = Arc::new(Shared {
+            space,
+            slot,
+            number,
+            node,
+            adapter,
+            state: Mutex::new(state),
+            started: Instant::now(),
+            process: ThisProcess::get(),
+            ended: Ended::default(),
+        });
+        let weak = Arc::downgrade(&shared);
+        let served = thread::spawn("beeline-bar", move || serve(&weak)).map_err(OpenError::Thread);
+        let member = BarMember { shared };
+        served.map(drop)?;
+        member.await_others();
+        Ok(member)
+    }
+
+    /// Waits until the member of each slot that has one is there, or has had the time to be.
+    fn await_others(&self) {
+        let heartbeat = Heartbeat::of::<MappedFile>();
+        let until = Instant::now() + heartbeat.bound();
+        let space = &self.shared.space;
+        let all_there = |_| {
+            self.shared.tend();
+            let is_there = self.shared.enter(|state, _| {
+                let mut missing = state.peers.iter().filter(|peer| peer.number.is_none());
+                missing.all(|peer| space.number(peer.slot).load_acquire() == 0)
+            });
+            Ok::<_, std::convert::Infallible>(is_there.then_some(()))
+        };
+        let Ok(_or_not) = wait_with(WaitPolicy::new().spins(0).yields(0), Some(until), all_there);
+    }
+
+    /// The node that this process is of.
+    pub fn node(&self) -> NodeId {
+        self.shared.node
+    }
+
+    /// The slot of the memory that it has.
+    pub fn slot(&self) -> usize {
+        self.shared.slot
+    }
+
+    /// The number by which others find this member.
+    pub fn number(&self) -> MemberNumber {
+        self.shared.number
+    }
+
+    /// Makes a call, and waits until it is done. To map parts of segments there are [`BarMember::map_local`] and
+    /// [`BarMember::map_remote`]. Segments that are private, empty or held by several are not built and refused, as their like are
+    /// ([`Refusal::IllegalOperation`]).
+    ///
+    /// # Errors
+    /// What is wrong, by the codes of SISCI.
+    pub fn call(&self, call: Call) -> Result<Value, Refusal> {
+        match call {
+            Call::MapLocal(..) | Call::UnmapLocal(_) | Call::MapRemote(..) | Call::UnmapRemote(_) => {
+                Err(Refusal::IllegalOperation)
+            }
+            Call::CreateSegment { is_private: true, .. } | Call::CreateSegment { is_empty: true, .. } => {
+                Err(Refusal::IllegalOperation)
+            }
+            Call::Register { .. } | Call::FindHolder { .. } | Call::Hold { .. } | Call::Share { .. } => {
+                Err(Refusal::IllegalOperation)
+            }
+            call => self.shared.call(call),
+        }
+    }
+
+    /// The next event of a segment or a connection that has a callback.
+    pub fn next_event(&self) -> Option<Told> {
+        self.shared.check().ok()?;
+        self.shared.tend();
+        self.shared.enter(|state, _| state.member.next_callback())
+    }
+
+    /// Whether a member of a node lives and the links of both sides are up.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn probe(&self, node: NodeId) -> Result<(), Refusal> {
+        self.shared.check()?;
+        self.shared.enter(|state, _| {
+            state.member.probe(node, self.shared.adapter)?;
+            let lives = state.peers.iter().any(|peer| peer.is_of(node));
+            if lives { Ok(()) } else { Err(Refusal::NodeNotResponding) }
+        })
+    }
+
+    /// Maps a part of a segment of this member, which is not removed as long as it is mapped.
+    ///
+    /// # Errors
+    /// The segment has no such part.
+    pub fn map_local(&self, local: LocalSegment, part: Part) -> Result<BarMap, NotMapped> {
+        BarMap::new(&self.shared, Of::Local(local), part)
+    }
+
+    /// Maps a part of a segment that is connected to, and is not disconnected from as long as it is mapped.
+    ///
+    /// # Errors
+    /// As [`BarMember::map_local`]; there is no connection any more; the segment's member says that it lies where it cannot.
+    pub fn map_remote(&self, remote: RemoteSegment, part: Part) -> Result<BarMap, NotMapped> {
+        BarMap::new(&self.shared, Of::Remote(remote), part)
+    }
+
+    /// The means to start and check sequences of a connection as often as a program likes.
+    ///
+    /// # Errors
+    /// There is no such connection, or it is lost.
+    pub fn sequence(&self, remote: RemoteSegment) -> Result<BarSequence, Refusal> {
+        BarSequence::new(&self.shared, remote)
+    }
+}
+
+impl Drop for BarMember {
+    fn drop(&mut self) {
+        self.shared.leave();
+    }
+}

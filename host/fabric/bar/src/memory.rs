@@ -1,0 +1,92 @@
+//! The file or the BAR, found by its path and mapped.
+
+use std::fs::{File, OpenOptions};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use beeline_mmio::{BarKind, HugePages, MappedSegment, OnLoss, PciAddress, SegmentError, SegmentOptions};
+
+use crate::error::OpenError;
+
+/// The memory that members share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BarMemory {
+    /// A file that is there: on tmpfs or hugetlbfs, or a device's that can be mapped as a file.
+    File(PathBuf),
+    /// A BAR of a PCI function, as that of ivshmem in a guest.
+    Bar { address: PciAddress, index: u8, kind: BarKind },
+}
+
+impl BarMemory {
+    /// What a path names: `/sys/bus/pci/devices/0000:00:05.0/resource2` or `resource2_wc` is a BAR, everything else a file.
+    pub fn of_path(path: &Path) -> Self {
+        bar_of(path).unwrap_or_else(|| BarMemory::File(path.to_owned()))
+    }
+
+    /// Maps all of it, for loads and stores.
+    pub(crate) fn map(&self, on_loss: OnLoss) -> Result<MappedSegment, OpenError> {
+        let options = SegmentOptions { on_loss, ..SegmentOptions::default() };
+        match self {
+            BarMemory::Bar { address, index, kind } => {
+                Ok(MappedSegment::bar(*address, *index, *kind, &options)?)
+            }
+            BarMemory::File(path) => {
+                let opened = OpenOptions::new().read(true).write(true).open(path);
+                let file = opened.map_err(|error| OpenError::File { path: path.clone(), error })?;
+                Ok(map_file(&file, options)?)
+            }
+        }
+    }
+}
+
+/// A file of huge pages is mapped by those, any other by ordinary ones: huge ones would take much more than is used.
+fn map_file(file: &File, options: SegmentOptions) -> Result<MappedSegment, SegmentError> {
+    match MappedSegment::file(file.as_fd(), &options) {
+        Err(SegmentError::Pages { .. }) => {
+            let huge = SegmentOptions { huge_pages: HugePages::Required, ..options };
+            MappedSegment::file(file.as_fd(), &huge)
+        }
+        mapped => mapped,
+    }
+}
+
+fn bar_of(path: &Path) -> Option<BarMemory> {
+    let function = path.parent()?;
+    let address = function.file_name()?.to_str()?.parse().ok()?;
+    // Elsewhere such a name is any file's.
+    if !function.starts_with("/sys") {
+        return None;
+    }
+    let resource = path.file_name()?.to_str()?.strip_prefix("resource")?;
+    let (index, kind) = match resource.strip_suffix("_wc") {
+        Some(index) => (index, BarKind::WriteCombining),
+        None => (resource, BarKind::Uncached),
+    };
+    let index = index
+        .parse()
+        .ok()
+        .filter(|index| *index <= 5 && resource.starts_with(|c: char| c.is_ascii_digit()))?;
+    Some(BarMemory::Bar { address, index, kind })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn path_of_a_bar_is_told_from_that_of_a_file() {
+        let bar = |path: &str| match BarMemory::of_path(Path::new(path)) {
+            BarMemory::Bar { address, index, kind } => Some((address.to_string(), index, kind)),
+            BarMemory::File(_) => None,
+        };
+        let function = "/sys/bus/pci/devices/0000:00:05.0";
+        let address = "0000:00:05.0".to_owned();
+        assert_eq!(bar(&format!("{function}/resource2")), Some((address.clone(), 2, BarKind::Uncached)));
+        assert_eq!(bar(&format!("{function}/resource0_wc")), Some((address, 0, BarKind::WriteCombining)));
+        for file in ["resource", "resource6", "resource2_wb", "resource+2", "resource_wc", "config"] {
+            assert_eq!(bar(&format!("{function}/{file}")), None, "{file}");
+        }
+        assert_eq!(bar("/tmp/0000:00:05.0/resource2"), None);
+        assert_eq!(bar("/dev/shm/beeline"), None);
+    }
+}

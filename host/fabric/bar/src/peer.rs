@@ -1,0 +1,154 @@
+//! Another slot, as a member sees it: who has it, whether that member lives, and what this one has with it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use beeline_contract_link::StatePort;
+use beeline_contract_memory::Line;
+use beeline_fabric::{MemberNumber, NodeId, PairId};
+use beeline_heartbeat::{Acceptance, Down, LinkState, MappedFile, MappedState, Session, Status};
+use beeline_mmio::Words;
+
+use crate::space::Space;
+use crate::words::Published;
+
+pub(crate) struct Peer {
+    pub(crate) slot: usize,
+    /// Its member, while that is there.
+    pub(crate) number: Option<MemberNumber>,
+    /// Whether that member is there: of this session, for who loads its words without a lock.
+    pub(crate) there: Arc<AtomicBool>,
+    /// What this member claims of it.
+    pub(crate) claims: Published,
+    pub(crate) names: Words,
+    /// What the member has with it, while it uses its segments and is used.
+    pub(crate) provider: Option<PairId>,
+    pub(crate) consumer: Option<PairId>,
+    /// Maps of its area in this process.
+    pub(crate) maps: usize,
+    /// Nothing of this member's own slot.
+    beat: Option<Beat>,
+}
+
+struct Beat {
+    port: MappedState,
+    state: LinkState,
+    session: Option<Session>,
+}
+
+/// What has become of a peer since the last look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Nothing,
+    Came,
+    /// It has left in order: none of its stores comes any more.
+    Left,
+    /// It is not heard any more, or has come as another.
+    Lost,
+}
+
+impl Peer {
+    pub(crate) fn new(space: &Arc<Space>, (own, slot): (usize, usize), random: u64) -> Self {
+        let beat = (own != slot).then(|| {
+            let mut port = space.link(own, slot);
+            let before = port.pushed();
+            let state = LinkState::new::<MappedFile>(Acceptance::AtOnce, random, before.as_ref());
+            Beat { port, state, session: None }
+        });
+        Peer {
+            slot,
+            number: None,
+            there: Arc::default(),
+            claims: Published::new(space, space.uses(own, slot)),
+            names: space.names(slot),
+            provider: None,
+            consumer: None,
+            maps: 0,
+            beat,
+        }
+    }
+
+    /// Looks at its heartbeat. What this side says then is pushed with [`Peer::push`], after what has become of the peer was made so.
+    pub(crate) fn look(&mut self, now: Duration) -> (Change, Option<Line>) {
+        let Some(beat) = &mut self.beat else { return (Change::Nothing, None) };
+        let (heard, pushed) = (beat.port.look(), beat.port.pushed());
+        let line = beat.state.look(now, &heard, pushed.as_ref());
+        let status = beat.state.status();
+        let before = std::mem::replace(&mut beat.session, status.session());
+        let change = match (before, beat.session) {
+            (None, Some(_)) => Change::Came,
+            (Some(before), now) if now != Some(before) => match status {
+                Status::Down { reason: Down::Left, .. } => Change::Left,
+                _ => Change::Lost,
+            },
+            _ => Change::Nothing,
+        };
+        (change, line)
+    }
+
+    pub(crate) fn push(&mut self, space: &Space, line: &Line) {
+        if let Some(beat) = &mut self.beat {
+            space.ordered(|| beat.port.push(line));
+        }
+    }
+
+    /// Says that this member leaves, and that nothing of it comes any more.
+    pub(crate) fn farewell(&mut self, space: &Space, now: Duration) {
+        let line = self.beat.as_mut().and_then(|beat| beat.state.leave(now));
+        if let Some(line) = line {
+            self.push(space, &line);
+        }
+    }
+
+    /// Its session is up, and its member was not known yet.
+    pub(crate) fn is_new(&self) -> bool {
+        self.number.is_none() && self.beat.as_ref().is_none_or(|beat| beat.session.is_some())
+    }
+
+    /// Takes in the member that has the slot.
+    pub(crate) fn came(&mut self, number: MemberNumber) {
+        self.number = Some(number);
+        self.there = Arc::new(AtomicBool::new(true));
+    }
+
+    /// Its member is gone; the pairs that there were with it.
+    pub(crate) fn forget(&mut self) -> [Option<PairId>; 2] {
+        self.there.store(false, Ordering::Release);
+        self.number = None;
+        [self.provider.take(), self.consumer.take()]
+    }
+
+    pub(crate) fn is_of(&self, node: NodeId) -> bool {
+        self.number.is_some_and(|number| number.node() == node)
+    }
+
+    /// Says that this member uses the area of the other one, if that still has the slot.
+    pub(crate) fn hold(&self, space: &Space, own: usize) -> bool {
+        let Some(number) = self.number else { return false };
+        space.ordered(|| space.holds(own, self.slot).store_release(number.0));
+        // Pairs with the barrier of who takes the slot (`claim.rs`).
+        let is_ordered = space.barrier().is_ok();
+        if is_ordered && space.number(self.slot).load_acquire() == number.0 {
+            return true;
+        }
+        self.let_go(space, own);
+        false
+    }
+
+    /// Says that this member has nothing of the other one, unless it has.
+    pub(crate) fn let_go(&self, space: &Space, own: usize) {
+        if self.provider.is_none() && self.maps == 0 {
+            space.ordered(|| space.holds(own, self.slot).store_release(0));
+        }
+    }
+}
+
+impl std::fmt::Debug for Peer {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Peer")
+            .field("slot", &self.slot)
+            .field("number", &self.number)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,57 @@
+//! Sequences of a connection, without the member's lock.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use beeline_fabric::{ConnectionView, Refusal, RemoteSegment, SequenceStart, SequenceStatus};
+
+use crate::shared::Shared;
+use crate::words::View;
+
+/// The means to learn whether anything happened to a connection while a program stored: some loads. Any thread may use it.
+///
+/// That the other process has died is known when it has been silent for the bound of the heartbeat.
+#[derive(Clone, Debug)]
+pub struct BarSequence {
+    shared: Arc<Shared>,
+    view: ConnectionView<View>,
+    /// Whether the other member is there.
+    there: Arc<AtomicBool>,
+}
+
+impl BarSequence {
+    pub(crate) fn new(shared: &Arc<Shared>, remote: RemoteSegment) -> Result<Self, Refusal> {
+        shared.check()?;
+        let (view, there) = shared.enter(|state, _| {
+            let own = state.board.view();
+            let (pair, view) = state.member.view(remote, &own)?.ok_or(Refusal::NotConnected)?;
+            let peer = state.peer_of(pair).ok_or(Refusal::NotConnected)?;
+            Ok::<_, Refusal>((view, Arc::clone(&peer.there)))
+        })?;
+        Ok(BarSequence { shared: Arc::clone(shared), view, there })
+    }
+
+    /// Begins a sequence, if the links are up. What is stored after this is in it.
+    #[inline]
+    pub fn start(&self) -> (SequenceStatus, Option<SequenceStart>) {
+        if self.is_alive() { self.view.start() } else { (SequenceStatus::NotRetriable, None) }
+    }
+
+    /// Makes every store so far visible, and says what happened to the connection since a sequence began.
+    /// [`SequenceStatus::Ok`] means that those stores were there before the segment is taken away, if it ever is.
+    #[inline]
+    pub fn check(&self, start: SequenceStart) -> SequenceStatus {
+        // Pairs with the barrier of who takes the segment away (`beeline_fabric`, `claims.rs`).
+        match self.shared.space.barrier() {
+            Ok(()) if self.is_alive() => self.view.check(start),
+            _ => SequenceStatus::NotRetriable,
+        }
+    }
+
+    /// A child of fork is not the member.
+    #[inline]
+    fn is_alive(&self) -> bool {
+        // Acquire: pairs with the store in `Peer::forget`.
+        self.there.load(Ordering::Acquire) && self.shared.process.is_this()
+    }
+}

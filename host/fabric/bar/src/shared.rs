@@ -1,0 +1,342 @@
+//! The member of this process: its tables under one lock, and what is done with the memory for them.
+//!
+//! Nobody wakes anybody: a thread of this process looks at the words of others once in a millisecond, and beats; whoever waits looks more
+//! often. Nothing that is done under the lock waits for another member.
+
+mod wants;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use beeline_contract_link::Heartbeat;
+use beeline_contract_memory::{Sleeper, Wait, WaitPolicy};
+use beeline_fabric::{
+    AdapterNumber, Call, Done, Member, MemberNumber, Nanos, NodeId, PairId, Refusal, Ticket, Told, Value,
+};
+use beeline_heartbeat::MappedFile;
+use beeline_mmio::ThisProcess;
+use beeline_wait::Waiter;
+
+use crate::names::OwnNames;
+use crate::peer::{Change, Peer};
+use crate::space::Space;
+use crate::words::{OneMemory, Published, View};
+
+/// How long nobody looks who has nothing to do.
+const NAP: Duration = Duration::from_millis(1);
+
+/// What all threads of the process that use the member have in common.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) space: Arc<Space>,
+    pub(crate) slot: usize,
+    pub(crate) number: MemberNumber,
+    pub(crate) node: NodeId,
+    pub(crate) adapter: AdapterNumber,
+    pub(crate) state: Mutex<State>,
+    pub(crate) started: Instant,
+    pub(crate) process: ThisProcess,
+    pub(crate) ended: Ended,
+}
+
+/// Whether the member has left.
+#[derive(Debug, Default)]
+pub(crate) struct Ended {
+    has: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Ended {
+    pub(crate) fn set(&self) {
+        *self.has.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits for so long at most; whether it has.
+    pub(crate) fn wait(&self, at_most: Duration) -> bool {
+        let has = self.has.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.changed.wait_timeout_while(has, at_most, |has| !*has);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+/// The tables.
+pub(crate) struct State {
+    pub(crate) member: Member<OneMemory>,
+    pub(crate) board: Published,
+    pub(crate) names: OwnNames,
+    /// By slot, this member's own too.
+    pub(crate) peers: Vec<Peer>,
+    /// What came of calls whose threads have not taken it yet.
+    outcomes: BTreeMap<Ticket, Result<Value, Refusal>>,
+    next_beat: Duration,
+    beats: u64,
+    pub(crate) standing: Standing,
+}
+
+/// Whether this member still is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Here,
+    /// Another one has its slot: it was silent for too long, or somebody has overwritten its number. It stores nothing more.
+    Displaced,
+    /// Memory is gone under the mapping.
+    NoMemory,
+    /// It leaves as soon as nothing is mapped any more: until then it beats, so that nobody takes its slot.
+    Leaving,
+    Left,
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (standing, peers) = (&self.standing, &self.peers);
+        out.debug_struct("State").field("standing", standing).field("peers", peers).finish_non_exhaustive()
+    }
+}
+
+impl State {
+    pub(crate) fn new(
+        member: Member<OneMemory>,
+        (board, names): (Published, OwnNames),
+        peers: Vec<Peer>,
+    ) -> Self {
+        let (outcomes, next_beat) = (BTreeMap::new(), Duration::ZERO);
+        State { member, board, names, peers, outcomes, next_beat, beats: 0, standing: Standing::Here }
+    }
+
+    pub(crate) fn peer_of(&mut self, pair: PairId) -> Option<&mut Peer> {
+        self.peers.iter_mut().find(|peer| peer.provider == Some(pair) || peer.consumer == Some(pair))
+    }
+
+    fn sort_told(&mut self) {
+        while let Some(told) = self.member.next_event() {
+            if let Told::Outcome(ticket, outcome) = told {
+                self.outcomes.insert(ticket, outcome);
+            }
+        }
+    }
+}
+
+impl Shared {
+    pub(crate) fn now(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something with the tables, and everything that the member wants after it.
+    pub(crate) fn enter<T>(&self, act: impl FnOnce(&mut State, Nanos) -> T) -> T {
+        let mut state = self.lock();
+        let now = nanos(self.now());
+        let result = act(&mut state, now);
+        self.carry_out(&mut state, now);
+        state.sort_told();
+        result
+    }
+
+    /// A child of fork is not the member, and one that has lost its slot or its memory is none any more.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        if !self.process.is_this() {
+            return Err(Refusal::System);
+        }
+        match self.lock().standing {
+            Standing::Here => Ok(()),
+            Standing::NoMemory => Err(Refusal::NoLinkAccess),
+            Standing::Displaced | Standing::Leaving | Standing::Left => Err(Refusal::System),
+        }
+    }
+
+    /// Makes a call, and waits until it is done.
+    pub(crate) fn call(&self, call: Call) -> Result<Value, Refusal> {
+        self.check()?;
+        match self.enter(|state, now| state.member.call(call, now))? {
+            Done::Now(value) => Ok(value),
+            Done::Wait(ticket) => self.wait(ticket),
+        }
+    }
+
+    fn wait(&self, ticket: Ticket) -> Result<Value, Refusal> {
+        let look = |_| {
+            let outcome = self.lock().outcomes.remove(&ticket);
+            if let Some(outcome) = outcome {
+                return outcome.map(Some);
+            }
+            self.tend();
+            self.check().map(|()| None)
+        };
+        let found = wait_with(WaitPolicy::new().spins(100), None, look)?;
+        found.ok_or(Refusal::System)
+    }
+
+    /// Looks at everything that others store, and beats if it is time.
+    pub(crate) fn tend(&self) {
+        if !self.process.is_this() {
+            return;
+        }
+        self.enter(|state, now| {
+            if matches!(state.standing, Standing::Here | Standing::Leaving) {
+                self.look_at_all(state, now);
+            }
+            state.member.look(now);
+        });
+    }
+
+    fn look_at_all(&self, state: &mut State, now: Nanos) {
+        let number = self.space.number(self.slot).load_acquire();
+        // After the load: what is gone is zero.
+        if !self.space.is_intact() {
+            return self.lose(state, Standing::NoMemory, now);
+        }
+        if number != self.number.0 {
+            self.space.mute();
+            return self.lose(state, Standing::Displaced, now);
+        }
+        let time = Duration::from_nanos(now.0);
+        if time >= state.next_beat {
+            state.next_beat = time + Heartbeat::of::<MappedFile>().period() / 2;
+            state.beats = state.beats.wrapping_add(1);
+            self.space.ordered(|| self.space.beat(self.slot).store_release(state.beats));
+            for at in 0..state.peers.len() {
+                self.look_at(state, at, time);
+            }
+        }
+        for at in 0..state.peers.len() {
+            let peer = &mut state.peers[at];
+            if peer.is_new() {
+                self.take_in(state, at);
+            }
+        }
+    }
+
+    fn look_at(&self, state: &mut State, at: usize, time: Duration) {
+        let (change, line) = state.peers[at].look(time);
+        match change {
+            Change::Left => self.forget(state, at, Member::gone),
+            // Its process may only stand still.
+            Change::Lost => self.forget(state, at, Member::silent),
+            Change::Came | Change::Nothing => {}
+        }
+        // Behind all that: who sees it sees that this member claims nothing of the last session.
+        if let Some(line) = line {
+            state.peers[at].push(&self.space, &line);
+        }
+    }
+
+    /// The member that has a slot is there: what it claims counts from here on.
+    fn take_in(&self, state: &mut State, at: usize) {
+        let number = MemberNumber(self.space.number(at).load_acquire());
+        if number.0 == 0 {
+            return;
+        }
+        let peer = &mut state.peers[at];
+        peer.came(number);
+        let uses = View::new(self.space.uses(at, self.slot));
+        peer.consumer = Some(state.member.admit(number.node(), uses));
+    }
+
+    fn forget(&self, state: &mut State, at: usize, tell: impl Fn(&mut Member<OneMemory>, PairId, Nanos)) {
+        let pairs = state.peers[at].forget();
+        for pair in pairs.into_iter().flatten() {
+            tell(&mut state.member, pair, nanos(self.now()));
+        }
+        state.peers[at].claims.clear();
+        state.peers[at].let_go(&self.space, self.slot);
+    }
+
+    /// Ends everything with everybody, without another word.
+    fn lose(&self, state: &mut State, standing: Standing, now: Nanos) {
+        tracing::warn!(?standing, slot = self.slot, "a member of the fabric is none any more");
+        state.standing = standing;
+        for at in 0..state.peers.len() {
+            for pair in state.peers[at].forget().into_iter().flatten() {
+                state.member.silent(pair, now);
+            }
+        }
+        let _no_adapter = state.member.call(Call::SetLink(self.adapter, false), now);
+        state.member.cancel_attempts();
+    }
+
+    /// Ends what this member is to others, and leaves when nothing is mapped any more.
+    pub(crate) fn leave(&self) {
+        if !self.process.is_this() {
+            return;
+        }
+        self.enter(|state, _| {
+            if state.standing == Standing::Here {
+                state.member.leave();
+                state.names.clear();
+                state.standing = Standing::Leaving;
+                self.leave_if_unmapped(state);
+            }
+        });
+    }
+
+    /// Says to all that nothing of this member comes any more, once it is so.
+    pub(crate) fn leave_if_unmapped(&self, state: &mut State) {
+        let is_mapped = state.peers.iter().any(|peer| peer.maps != 0);
+        if state.standing != Standing::Leaving || is_mapped {
+            return;
+        }
+        let time = self.now();
+        state.peers.iter_mut().for_each(|peer| peer.farewell(&self.space, time));
+        self.space.ordered(|| self.space.number(self.slot).store_release(0));
+        self.space.mute();
+        state.standing = Standing::Left;
+        self.ended.set();
+    }
+}
+
+pub(crate) fn nanos(time: Duration) -> Nanos {
+    // Some five hundred years.
+    Nanos(time.as_nanos() as u64)
+}
+
+/// Looks until something is found. Nobody wakes who sleeps, so naps are short.
+pub(crate) fn wait_with<T, E>(
+    policy: WaitPolicy,
+    until: Option<Instant>,
+    look: impl FnMut(bool) -> Result<Option<T>, E>,
+) -> Result<Option<T>, E> {
+    Waiter::new(&policy, &mut Nap, until).wait(look)
+}
+
+struct Nap;
+
+impl Sleeper for Nap {
+    fn prepare(&mut self) {}
+
+    fn park(&mut self, limit: Duration) {
+        std::thread::sleep(limit.min(NAP));
+    }
+
+    fn cancel(&mut self) {}
+}
+
+/// Beats and looks until the member leaves, on a thread of its own.
+pub(crate) fn serve(shared: &std::sync::Weak<Shared>) {
+    while let Some(shared) = shared.upgrade() {
+        shared.tend();
+        if shared.ended.wait(NAP) {
+            return;
+        }
+    }
+}
+
+/// A counter that gives random-looking numbers, each once.
+#[derive(Debug)]
+pub(crate) struct Numbers(AtomicU64);
+
+impl Numbers {
+    pub(crate) fn new(seed: u64) -> Self {
+        Numbers(AtomicU64::new(seed))
+    }
+
+    pub(crate) fn next(&self) -> u64 {
+        let next = self.0.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
+        (next ^ next >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+    }
+}

@@ -1,0 +1,295 @@
+//! The mapped memory: its header, its words, and what orders stores and loads of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use beeline_contract_adapter::Unconfirmed;
+use beeline_fabric::{CLAIM_WORDS, COUNT_STRIDE, ENTRY_WORDS, HEADER_WORDS};
+use beeline_heartbeat::{MappedState, Side};
+use beeline_mmio::fence::{flush_write_combining, order_all, order_stores};
+use beeline_mmio::{MappedSegment, OnLoss, Region, Word, Words};
+
+use crate::error::OpenError;
+use crate::layout::{ALIGN, Layout};
+use crate::memory::BarMemory;
+
+/// Marks a memory of this version.
+const FORMAT: u64 = 0x0bee_f055 << 32 | 1;
+const FORMAT_AT: usize = 0;
+const BYTES_AT: usize = 8;
+const COUNTS_AT: usize = 16;
+
+/// The memory, as one member has it mapped.
+#[derive(Debug)]
+pub(crate) struct Space {
+    pub(crate) segment: MappedSegment,
+    region: Region,
+    pub(crate) layout: Layout,
+    /// Nothing is stored any more.
+    is_mute: AtomicBool,
+}
+
+/// Words of a board or of what is used: those of one kind, and those of another behind them, each a power of two.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    head: Words,
+    tail: Words,
+    /// The first word of the second kind, in the numbers of the fabric.
+    tail_from: u32,
+}
+
+impl Table {
+    /// The words, and which of them this number is; `None` for one that the memory has not, as a peer may name one.
+    #[inline]
+    fn find(&self, word: u32) -> Option<(&Words, usize)> {
+        let (words, at) = match word.checked_sub(self.tail_from) {
+            Some(at) => (&self.tail, at),
+            None => (&self.head, word),
+        };
+        ((at as usize) < words.count()).then_some((words, at as usize))
+    }
+
+    /// Zero for a word that is not there. Acquire: pairs with [`Space::publish`].
+    #[inline]
+    pub(crate) fn load(&self, word: u32) -> u64 {
+        self.find(word).map_or(0, |(words, at)| words.load_acquire(at))
+    }
+}
+
+impl Space {
+    /// Maps the memory, and makes it one for so many members if nobody has used it yet.
+    pub(crate) fn open(memory: &BarMemory, members: usize, on_loss: OnLoss) -> Result<Arc<Self>, OpenError> {
+        let segment = memory.map(on_loss)?;
+        let found = segment.bytes() as u64;
+        // A page, so that there is a header to look at.
+        let too_small = || OpenError::TooSmall { bytes: found, members };
+        let region = segment.region().filter(|region| region.bytes() >= 4096).ok_or_else(too_small)?;
+        let [format, bytes, counts] = [FORMAT_AT, BYTES_AT, COUNTS_AT].map(|at| region.word(at));
+        let layout = match format.load_acquire() {
+            0 => {
+                let layout = Layout::new(found, members).ok_or_else(too_small)?;
+                bytes.store(layout.bytes);
+                counts.store(u64::from(layout.entries) << 32 | layout.members as u64);
+                order_stores();
+                format.store_release(FORMAT);
+                order_all();
+                // Of two who come first with different numbers the later has written them.
+                header(found, bytes.load_acquire(), counts.load_acquire())?
+            }
+            FORMAT => header(found, bytes.load_acquire(), counts.load_acquire())?,
+            found => return Err(OpenError::NotOurs { found }),
+        };
+        Ok(Arc::new(Space { segment, region, layout, is_mute: AtomicBool::new(false) }))
+    }
+
+    fn at(&self, offset: u64) -> usize {
+        // A layout is inside of the mapping, whose size is a `usize`.
+        offset as usize
+    }
+
+    /// The number of the member that has a slot; zero if none has it.
+    pub(crate) fn number(&self, slot: usize) -> Word {
+        self.region.word(self.at(self.layout.slot(slot)))
+    }
+
+    /// Counts as long as the member of a slot lives.
+    pub(crate) fn beat(&self, slot: usize) -> Word {
+        self.region.word(self.at(self.layout.slot(slot)) + 8)
+    }
+
+    /// The number of the member whose area one slot's member uses or has mapped, of those that had the other slot; zero if it has none.
+    pub(crate) fn holds(&self, from: usize, to: usize) -> Word {
+        self.region.word(self.at(self.layout.line(from, to)))
+    }
+
+    /// Two words for each name.
+    pub(crate) fn names(&self, slot: usize) -> Words {
+        self.region.words(self.at(self.layout.names(slot)), 2 * self.layout.entries as usize)
+    }
+
+    pub(crate) fn board(&self, slot: usize) -> Table {
+        let (head, entries) = (HEADER_WORDS as usize, (ENTRY_WORDS * self.layout.entries) as usize);
+        let at = self.at(self.layout.board(slot));
+        let (head, tail) = (self.region.words(at, head), self.region.words(at + head * 8, entries));
+        Table { head, tail, tail_from: HEADER_WORDS }
+    }
+
+    pub(crate) fn uses(&self, from: usize, to: usize) -> Table {
+        let entries = self.layout.entries as usize;
+        let at = self.at(self.layout.uses(from, to));
+        let head = self.region.words(at, entries);
+        let tail = self.region.words(at + entries * 8, entries * COUNT_STRIDE as usize);
+        Table { head, tail, tail_from: CLAIM_WORDS }
+    }
+
+    /// The heartbeats of two slots, as the first has them.
+    pub(crate) fn link(&self, own: usize, peer: usize) -> MappedState {
+        let side = if own < peer { Side::First } else { Side::Second };
+        MappedState::new(&self.region, self.at(self.layout.link(own, peer)), side)
+    }
+
+    /// Makes every word of a slot zero but those that say whose it is.
+    pub(crate) fn clear(&self, slot: usize) {
+        let (start, end) = (self.at(self.layout.slot(slot)) + 64, self.at(self.layout.slot_end(slot)));
+        self.region.fill(start, end - start, 0);
+    }
+
+    /// Makes a part of a slot's area zero, and gives its pages back where they are those of a file.
+    pub(crate) fn punch(&self, slot: usize, offset: u64, bytes: u64) {
+        let part = beeline_fabric::Part { offset: 0, bytes: bytes.next_multiple_of(ALIGN) };
+        let Some((at, bytes)) = self.layout.place(slot, offset, part).filter(|_| !self.is_mute()) else {
+            return;
+        };
+        let is_given_back =
+            !self.region.is_device() && self.region.remove_pages(at, bytes, &beeline_mmio::Unpaced).is_ok();
+        if !is_given_back {
+            self.region.fill(at, bytes, 0);
+        }
+    }
+
+    pub(crate) fn is_device(&self) -> bool {
+        self.region.is_device()
+    }
+
+    /// Whether nothing that was accessed was gone.
+    #[inline]
+    pub(crate) fn is_intact(&self) -> bool {
+        self.segment.is_intact()
+    }
+
+    /// Stores a word of a table; nothing if there is no such word.
+    pub(crate) fn publish(&self, table: &Table, word: u32, value: u64) {
+        if let Some((words, at)) = table.find(word) {
+            self.ordered(|| words.store_release(at, value));
+        }
+    }
+
+    /// Stores nothing any more: the words are another member's.
+    pub(crate) fn mute(&self) {
+        self.is_mute.store(true, Ordering::Relaxed);
+    }
+
+    fn is_mute(&self) -> bool {
+        self.is_mute.load(Ordering::Relaxed)
+    }
+
+    /// Makes a store that is seen after those before it, and soon. Memory that combines stores keeps no order of its own.
+    pub(crate) fn ordered(&self, store: impl FnOnce()) {
+        if self.is_mute() {
+            return;
+        }
+        if !self.region.is_device() {
+            return store();
+        }
+        order_stores();
+        store();
+        flush_write_combining();
+    }
+
+    /// Orders what this thread has stored before what it loads after this, as all see it. Stores to a device are on their way when they have
+    /// left the core; a load of the device comes behind them.
+    #[inline]
+    pub(crate) fn barrier(&self) -> Result<(), Unconfirmed> {
+        order_all();
+        if self.region.is_device() {
+            std::hint::black_box(self.region.word(FORMAT_AT).load_acquire());
+            order_all();
+        }
+        if self.is_intact() { Ok(()) } else { Err(Unconfirmed) }
+    }
+}
+
+/// What a header says, which anybody may have written, of a memory of `found` bytes.
+fn header(found: u64, bytes: u64, counts: u64) -> Result<Layout, OpenError> {
+    if bytes > found {
+        return Err(OpenError::Cut { found, said: bytes });
+    }
+    let (members, entries) = (counts & u64::from(u32::MAX), counts >> 32);
+    let layout = Layout::of(bytes, members as usize, entries as u32);
+    layout.ok_or(OpenError::Unsound { members, entries })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+
+    fn memory(bytes: u64) -> (tempfile::TempDir, BarMemory) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("bar");
+        File::create(&path).unwrap().set_len(bytes).unwrap();
+        (dir, BarMemory::File(path))
+    }
+
+    fn open(memory: &BarMemory, members: usize) -> Result<Arc<Space>, OpenError> {
+        Space::open(memory, members, OnLoss::Fatal)
+    }
+
+    #[test]
+    fn layout_is_that_of_the_first_who_opens() {
+        let (_dir, memory) = memory(4 << 20);
+        let first = open(&memory, 4).unwrap();
+        assert_eq!(open(&memory, 16).unwrap().layout, first.layout);
+        assert_eq!(first.layout.members, 4);
+    }
+
+    #[test]
+    fn file_that_is_shorter_than_its_header_says_is_refused() {
+        let (_dir, memory) = memory(4 << 20);
+        drop(open(&memory, 4).unwrap());
+        let BarMemory::File(path) = &memory else { unreachable!() };
+        File::options().write(true).open(path).unwrap().set_len(2 << 20).unwrap();
+        let refused = open(&memory, 4);
+        assert!(matches!(refused, Err(OpenError::Cut { found: 0x20_0000, said: 0x40_0000 })), "{refused:?}");
+    }
+
+    #[test]
+    fn memory_of_something_else_is_refused() {
+        let (_dir, small) = memory(2048);
+        assert!(matches!(open(&small, 2), Err(OpenError::TooSmall { .. })));
+        let (_dir, memory) = memory(4 << 20);
+        let space = open(&memory, 4).unwrap();
+        for counts in [0, 4, 64 << 32 | 17, u64::MAX] {
+            space.region.word(COUNTS_AT).store(counts);
+            assert!(matches!(open(&memory, 4), Err(OpenError::Unsound { .. })), "{counts:#x}");
+        }
+        space.region.word(FORMAT_AT).store(7);
+        assert!(matches!(open(&memory, 4), Err(OpenError::NotOurs { found: 7 })));
+    }
+
+    #[test]
+    fn word_that_the_memory_has_not_is_zero_and_is_not_stored() {
+        let (_dir, memory) = memory(4 << 20);
+        let space = open(&memory, 2).unwrap();
+        let (board, entries) = (space.board(0), space.layout.entries);
+        let uses = space.uses(0, 1);
+        space.region.fill(0, space.region.bytes(), u64::MAX);
+        let last = HEADER_WORDS + ENTRY_WORDS * entries - 1;
+        assert_eq!((board.load(last), board.load(last + 1), board.load(u32::MAX)), (u64::MAX, 0, 0));
+        assert_eq!(
+            (uses.load(entries - 1), uses.load(entries), uses.load(CLAIM_WORDS - 1)),
+            (u64::MAX, 0, 0)
+        );
+        let count = CLAIM_WORDS + COUNT_STRIDE * entries;
+        assert_eq!((uses.load(count - 1), uses.load(count), uses.load(u32::MAX)), (u64::MAX, 0, 0));
+        space.publish(&board, last + 1, 7);
+        space.publish(&uses, entries, 7);
+        let whole: Vec<u64> =
+            (0..space.region.bytes()).step_by(8).map(|at| space.region.word(at).load()).collect();
+        assert!(whole.iter().all(|word| *word == u64::MAX));
+    }
+
+    #[test]
+    fn slot_that_is_cleared_keeps_its_number_and_leaves_the_others() {
+        let (_dir, memory) = memory(4 << 20);
+        let space = open(&memory, 3).unwrap();
+        space.region.fill(0, space.region.bytes(), 9);
+        space.clear(1);
+        assert_eq!([0, 1, 2].map(|slot| space.number(slot).load()), [9, 9, 9]);
+        assert_eq!([0, 1, 2].map(|slot| space.board(slot).load(0)), [9, 0, 9]);
+        assert_eq!([0, 1, 2].map(|slot| space.uses(slot, 2).load(CLAIM_WORDS)), [9, 0, 9]);
+        assert_eq!([0, 1, 2].map(|slot| space.holds(slot, 0).load()), [9, 0, 9]);
+        assert_eq!(space.region.word(space.layout.area(0) as usize).load(), 9);
+    }
+}

@@ -1,0 +1,186 @@
+//! Members that are killed, stopped or leave, whom no kernel shows to the others.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
+
+mod support;
+
+use rustix::process::Signal;
+use support::{Memory, Process};
+
+#[test]
+fn role() {
+    support::play();
+}
+
+fn make(owner: &mut Process) {
+    owner.expect("create s 7 1000", "ok 7");
+    owner.expect("prepare s", "ok");
+    owner.expect("available s", "ok");
+}
+
+/// A provider of node 4 and a consumer of node 8 that has its segment mapped.
+fn joined(memory: &Memory) -> (Process, Process) {
+    let (mut owner, mut user) = (memory.member(4), memory.member(8));
+    make(&mut owner);
+    user.expect("connect s 4 7 forever", "ok 1000");
+    user.expect("map-remote s 0 1000", "ok 1000");
+    (owner, user)
+}
+
+#[test]
+fn killed_member_loses_its_segments_and_comes_again_in_another_slot() {
+    let memory = Memory::new();
+    let (owner, mut user) = joined(&memory);
+    user.expect("start s", "Ok");
+    user.tell("wait-remote s forever");
+    owner.kill();
+    assert_eq!(user.hear(), "Lost");
+    user.expect("check s", "NotRetriable");
+    user.expect("connect t 4 7 0", "NodeNotResponding");
+    // What was mapped is nobody's memory: its slot is not taken while it is mapped.
+    let (mut next, said) = memory.start(4, "");
+    assert_eq!(said, "joined 2");
+    make(&mut next);
+    user.expect("connect t 4 7 forever", "ok 1000");
+    user.expect("map-remote t 0 1000", "ok 1000");
+    next.expect("map-local s 0 1000", "ok 1000");
+    user.expect("store s 0 late", "ok");
+    user.expect("store t 4 new", "ok");
+    next.expect("load s 0 8", "....new.");
+    next.finish();
+    user.finish();
+}
+
+#[test]
+fn slot_of_a_killed_member_is_taken_once_nobody_has_its_memory_mapped() {
+    let memory = Memory::new();
+    let (owner, mut user) = joined(&memory);
+    user.tell("wait-remote s forever");
+    owner.kill();
+    assert_eq!(user.hear(), "Lost");
+    let (refused, said) = memory.start(4, "0");
+    assert_eq!(
+        said,
+        "not joined: slot 0 of the memory is another member's, or the memory has none of that number"
+    );
+    refused.finish();
+    user.expect("unmap s", "ok");
+    user.expect("disconnect s", "ok");
+    let mut next = memory.member_in(4, 0);
+    make(&mut next);
+    user.expect("connect s 4 7 forever", "ok 1000");
+    user.expect("map-remote s 0 1000", "ok 1000");
+    user.expect("load s 0 4", "....");
+    next.finish();
+    user.finish();
+}
+
+/// Its area has room for one segment of this size.
+#[test]
+fn memory_that_a_killed_user_had_connected_to_is_nobody_elses() {
+    let memory = Memory::new();
+    let (mut owner, mut user) = (memory.member(4), memory.member(8));
+    for round in 0..2 {
+        owner.expect("create s 7 1200000", "ok 7");
+        owner.expect("prepare s", "ok");
+        owner.expect("available s", "ok");
+        user.expect("connect s 4 7 forever", "ok 1200000");
+        owner.expect("create t 8 1200000", "Nospc");
+        if round == 0 {
+            user.expect("disconnect s", "ok");
+            owner.expect("remove s", "ok");
+        }
+    }
+    owner.expect("wait-local s forever", "Connect(NodeId(8))");
+    user.kill();
+    owner.expect("wait-local s forever", "Lost(NodeId(8))");
+    owner.expect("remove s", "ok");
+    owner.expect("create t 8 1200000", "Nospc");
+    owner.finish();
+}
+
+#[test]
+fn member_that_leaves_is_gone_at_once_and_its_slot_is_free() {
+    let memory = Memory::new();
+    let (owner, mut user) = joined(&memory);
+    user.tell("wait-remote s forever");
+    owner.finish();
+    assert_eq!(user.hear(), "Lost");
+    user.expect("unmap s", "ok");
+    user.expect("disconnect s", "ok");
+    user.await_answer("connect s 4 7 0", "NodeNotResponding");
+    let (next, said) = memory.start(4, "");
+    assert_eq!(said, "joined 0");
+    next.finish();
+    user.finish();
+}
+
+/// Whoever leaves with something mapped beats on, so that nobody gets the slot whose maps it is still to use.
+#[test]
+fn slot_of_who_leaves_is_free_when_its_last_map_is_gone() {
+    let memory = Memory::new();
+    let mut owner = memory.member(4);
+    make(&mut owner);
+    owner.expect("map-local s 0 1000", "ok 1000");
+    owner.expect("leave", "ok");
+    let (refused, said) = memory.start(4, "0");
+    assert!(said.starts_with("not joined: slot 0"), "{said}");
+    refused.finish();
+    owner.expect("unmap s", "ok");
+    memory.member_in(4, 0).finish();
+    owner.finish();
+}
+
+#[test]
+fn stopped_member_is_lost_and_when_it_goes_on_it_learns_of_that() {
+    let memory = Memory::new();
+    let (mut owner, mut user) = joined(&memory);
+    owner.signal(Signal::STOP);
+    user.expect("wait-remote s forever", "Lost");
+    owner.signal(Signal::CONT);
+    owner.await_answer("probe 8", "ok");
+    user.await_answer("probe 4", "ok");
+    // Another session: the segment is there, and the old connection is not.
+    user.expect("unmap s", "ok");
+    user.expect("disconnect s", "ok");
+    user.expect("connect s 4 7 forever", "ok 1000");
+    user.expect("map-remote s 0 1000", "ok 1000");
+    owner.expect("map-local s 0 1000", "ok 1000");
+    user.expect("store s 0 again", "ok");
+    owner.expect("load s 0 5", "again");
+    owner.finish();
+    user.finish();
+}
+
+#[test]
+fn stopped_member_whose_slot_was_taken_is_none_any_more_and_stores_nothing() {
+    let memory = Memory::new();
+    let mut stopped = memory.member_in(4, 0);
+    make(&mut stopped);
+    stopped.signal(Signal::STOP);
+    let mut next = memory.member_in(8, 0);
+    next.expect("create s 9 1000", "ok 9");
+    next.expect("prepare s", "ok");
+    next.expect("available s", "ok");
+    stopped.signal(Signal::CONT);
+    stopped.await_answer("probe 8", "System");
+    stopped.expect("create t 10 64", "System");
+    stopped.finish();
+    let mut user = memory.member(12);
+    user.expect("connect s 8 9 forever", "ok 1000");
+    next.finish();
+    user.finish();
+}
+
+#[test]
+fn file_that_is_cut_takes_the_link_down_and_no_process() {
+    let memory = Memory::new();
+    let (mut owner, mut user) = joined(&memory);
+    user.expect("start s", "Ok");
+    std::fs::File::options().write(true).open(memory.path()).unwrap().set_len(4096).unwrap();
+    user.await_answer("check s", "NotRetriable");
+    user.await_answer("connect t 4 7 0", "NoLinkAccess");
+    owner.await_answer("create t 8 64", "NoLinkAccess");
+    user.expect("store s 0 lost", "Lost");
+    owner.finish();
+    user.finish();
+}

@@ -66,6 +66,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "os/domain",
             "host/window",
             "host/fabric",
+            "host/fabric/states",
         ],
     ),
     // One memory and no kernel in common: who lives is known by heartbeats.

@@ -28,6 +28,8 @@ struct Player {
     /// Nothing in a child that has dropped it.
     member: Option<FabricMember>,
     config: FabricConfig,
+    /// By which calls are made.
+    adapter: AdapterNumber,
 }
 
 pub fn run(config: FabricConfig) {
@@ -35,8 +37,17 @@ pub fn run(config: FabricConfig) {
     let (maps, locals) = (HashMap::new(), HashMap::new());
     let (remotes, sequences) = (HashMap::new(), HashMap::new());
     let (interrupts, queues) = (Interrupts::default(), Queues::default());
-    let mut player =
-        Player { maps, interrupts, queues, locals, remotes, sequences, member: Some(member), config };
+    let mut player = Player {
+        maps,
+        interrupts,
+        queues,
+        locals,
+        remotes,
+        sequences,
+        member: Some(member),
+        config,
+        adapter: first_adapter(),
+    };
     say("joined");
     for line in std::io::stdin().lines() {
         let line = line.unwrap();
@@ -49,7 +60,7 @@ fn timeout_nanos(word: &str) -> Option<u64> {
     timeout(word).map(|timeout| u64::try_from(timeout.as_nanos()).unwrap())
 }
 
-fn adapter() -> AdapterNumber {
+fn first_adapter() -> AdapterNumber {
     AdapterNumber::new(0).unwrap()
 }
 
@@ -87,15 +98,15 @@ impl Player {
             ["connect", name, node, id, wait] => {
                 self.connect(name, number(node), number(id), timeout_nanos(wait))
             }
-            ["prepare", name] => self.call(Call::Prepare(self.locals[name], adapter())),
-            ["available", name] => self.call(Call::SetAvailable(self.locals[name], adapter())),
+            ["prepare", name] => self.call(Call::Prepare(self.locals[name], self.adapter)),
+            ["available", name] => self.call(Call::SetAvailable(self.locals[name], self.adapter)),
             ["unavailable", name] => self.set_unavailable(name, false),
             ["unavailable-force", name] => self.set_unavailable(name, true),
             ["remove", name] => self.remove(name, false),
             ["remove-force", name] => self.remove(name, true),
             ["disconnect", name] => self.call(Call::Disconnect(self.remotes[name])),
-            ["link", "up"] => self.call(Call::SetLink(adapter(), true)),
-            ["link", "down"] => self.call(Call::SetLink(adapter(), false)),
+            ["link", "up"] => self.call(Call::SetLink(self.adapter, true)),
+            ["link", "down"] => self.call(Call::SetLink(self.adapter, false)),
             ["start", name] => self.start(name),
             ["check", name] => self.check(name),
             // Where a holder may just have died, two checks need not find the same.
@@ -129,12 +140,32 @@ impl Player {
             ["fork-checks", name] => self.fork_checks(name),
             ["joins", rounds] => join(&self.config, number(rounds)),
             ["churn", id] => self.churn(number(id)),
+            ["adapter" | "again" | "look", ..] => self.around(words),
             _ => {
                 let member = self.member.as_ref().unwrap();
                 let said = self.interrupts.play(member, words).or_else(|| self.queues.play(member, words));
                 said.unwrap_or_else(|| panic!("{words:?} is no call"))
             }
         }
+    }
+
+    /// What is no call of the fabric.
+    fn around(&mut self, words: &[&str]) -> String {
+        match *words {
+            ["adapter", by] => self.adapter = AdapterNumber::new(number(by)).unwrap(),
+            ["again"] => return self.again(),
+            _ => assert_eq!(self.member().next_event(), None),
+        }
+        "ok".to_owned()
+    }
+
+    /// Leaves, and joins as another member.
+    fn again(&mut self) -> String {
+        self.maps.clear();
+        (self.sequences, self.locals, self.remotes) = Default::default();
+        self.member = None;
+        self.member = Some(FabricMember::open(self.config.clone()).unwrap());
+        "ok".to_owned()
     }
 
     fn member(&self) -> &FabricMember {
@@ -189,7 +220,7 @@ impl Player {
 
     fn connect(&mut self, name: &str, node: u16, id: u32, timeout_nanos: Option<u64>) -> String {
         let (is_asynchronous, has_callback) = (false, false);
-        let (node, id, adapter) = (NodeId(node), SegmentId(id), adapter());
+        let (node, id, adapter) = (NodeId(node), SegmentId(id), self.adapter);
         let outcome = self.member().call(Call::Connect {
             node,
             id,
@@ -205,7 +236,7 @@ impl Player {
     }
 
     fn set_unavailable(&self, name: &str, is_forced: bool) -> String {
-        self.call(Call::SetUnavailable { local: self.locals[name], adapter: adapter(), is_forced })
+        self.call(Call::SetUnavailable { local: self.locals[name], adapter: self.adapter, is_forced })
     }
 
     fn remove(&self, name: &str, is_forced: bool) -> String {
@@ -231,7 +262,7 @@ impl Player {
         }
         let (sequence, started) = self.sequences.get_mut(name).unwrap();
         let (status, start) = sequence.start();
-        *started = start;
+        *started = start.or(*started);
         assert_eq!(format!("{status:?}"), by_call, "both know the same words");
         by_call
     }
@@ -271,7 +302,7 @@ impl Player {
             fork::Fork::Child => {
                 let refused = [
                     self.member().call(Call::RemoveSegment { local, is_forced: true }),
-                    self.member().call(Call::SetLink(adapter(), false)),
+                    self.member().call(Call::SetLink(self.adapter, false)),
                 ];
                 self.maps.clear();
                 let is_mapped = self.member().map_local(local, part("0", "8")).is_ok();

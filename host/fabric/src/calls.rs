@@ -78,7 +78,7 @@ impl<A: Adapter> Member<A> {
     }
 
     fn set_link(&mut self, adapter: AdapterNumber, is_up: bool) -> Outcome {
-        self.has_adapter(adapter)?;
+        self.links.of(adapter).ok_or(Refusal::NoSuchAdapterno)?;
         if let Some(link) = self.links.set(adapter, is_up) {
             self.board.set_link(adapter, link);
             let consumers: Vec<_> = self.pairs.consumers.keys().copied().collect();
@@ -96,6 +96,12 @@ impl<A: Adapter> Member<A> {
     }
 
     fn has_adapter(&self, adapter: AdapterNumber) -> Result<(), Refusal> {
-        self.links.of(adapter).map(|_| ()).ok_or(Refusal::NoSuchAdapterno)
+        let is_there = self.links.paths(adapter).bits() != 0;
+        is_there.then_some(()).ok_or(Refusal::NoSuchAdapterno)
+    }
+
+    /// Whether the link of an adapter of this member is up, or of any of them.
+    fn is_own_up(&self, adapter: AdapterNumber) -> bool {
+        self.links.best(self.links.paths(adapter)).is_some_and(|link| link.is_up)
     }
 }

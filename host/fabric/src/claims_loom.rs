@@ -8,8 +8,8 @@ use loom::thread;
 
 use crate::board::layout::{Claim, EntryState, LIFE, Life, Phase, entry_state};
 use crate::claims::{Unclaimed, claim, close, force, freed};
-use crate::ids::{AdapterNumber, Slot};
-use crate::link::LinkWord;
+use crate::ids::Slot;
+use crate::link::{LinkWord, Paths};
 use crate::sequence::{Connected, ConnectionView, SequenceStatus};
 
 const SLOT: Slot = Slot(0);
@@ -151,7 +151,7 @@ fn check_of_a_sequence_finds_nothing_only_if_the_stores_come_before_the_end() {
         let (mut board, content) = (Word::board(), Arc::new(AtomicU64::new(0)));
         let (view, segment) = (board.clone(), Arc::clone(&content));
         let program = thread::spawn(move || {
-            let connected = Connected { slot: SLOT, incarnation: 3, adapter: AdapterNumber::new(0).unwrap() };
+            let connected = Connected { slot: SLOT, incarnation: 3, paths: Paths::of(1) };
             let view = ConnectionView { own: Board(view.clone()), theirs: Board(view), connected };
             let (_, Some(start)) = view.start() else { return SequenceStatus::NotRetriable };
             segment.store(1, Ordering::Relaxed);

@@ -15,8 +15,8 @@ use beeline_contract_adapter::{PublishPort, Unconfirmed, ViewPort};
 
 use crate::board::layout::{Claim, EntryState, LIFE, Life, Phase, entry_state};
 use crate::claims::{claim, close, force, freed};
-use crate::ids::{AdapterNumber, Slot};
-use crate::link::LinkWord;
+use crate::ids::Slot;
+use crate::link::{LinkWord, Paths};
 use crate::sequence::{Connected, ConnectionView, SequenceStatus};
 use Barrier::{Fence, ReadAcross};
 use Outcome::{Checked, Connected as Joined, Removed, Taken};
@@ -160,7 +160,7 @@ fn takes(replay: &Rc<Replay>, _: usize) -> Outcome {
 /// Stores in a sequence, and passes a barrier before its check.
 fn stores(replay: &Rc<Replay>, _: usize) -> Outcome {
     let board = Port(Rc::clone(replay), ENTRY);
-    let connected = Connected { slot: SLOT, incarnation: 3, adapter: AdapterNumber::new(0).unwrap() };
+    let connected = Connected { slot: SLOT, incarnation: 3, paths: Paths::of(1) };
     let view = ConnectionView { own: board.clone(), theirs: board.clone(), connected };
     let (_, Some(start)) = view.start() else { return Outcome::Checked(false) };
     replay.ask(Step::Store(1));

@@ -112,11 +112,15 @@ impl MemberNumber {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Slot(pub u16);
 
-/// An adapter of a node, 0 to 15.
+/// An adapter of a node, 0 to 15, or [`AdapterNumber::ANY`] of them. Adapters of one number are joined to each other, and to no others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AdapterNumber(u8);
 
 impl AdapterNumber {
+    /// Of who connects: whichever adapter is up at both ends, and another one from when that is down. Of who makes a segment: each
+    /// adapter of its node. No adapter has it as its number.
+    pub const ANY: AdapterNumber = AdapterNumber(u8::MAX);
+
     /// That of what goes by none.
     pub(crate) const FIRST: AdapterNumber = AdapterNumber(0);
 
@@ -132,7 +136,7 @@ impl AdapterNumber {
             .ok_or(Refusal::IllegalAdapterno)
     }
 
-    /// The number, 0 to 15.
+    /// The number, 0 to 15; 255 is that of [`AdapterNumber::ANY`].
     pub fn number(self) -> u32 {
         self.0.into()
     }
@@ -141,8 +145,9 @@ impl AdapterNumber {
         usize::from(self.0)
     }
 
-    pub(crate) fn bit(self) -> u16 {
-        1 << self.0
+    /// A bit for each adapter that it names.
+    pub(crate) fn bits(self) -> u16 {
+        if self == AdapterNumber::ANY { u16::MAX } else { 1 << self.0 }
     }
 }
 
@@ -191,8 +196,8 @@ mod tests {
 
     #[test]
     fn number_of_an_adapter_is_below_sixteen() {
-        assert_eq!(AdapterNumber::new(15).map(|it| (it.index(), it.bit())), Ok((15, 0x8000)));
-        for number in [16, 256, u32::MAX] {
+        assert_eq!(AdapterNumber::new(15).map(|it| (it.index(), it.bits())), Ok((15, 0x8000)));
+        for number in [16, 255, 256, u32::MAX] {
             assert_eq!(AdapterNumber::new(number), Err(Refusal::IllegalAdapterno));
         }
     }

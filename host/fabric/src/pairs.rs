@@ -9,7 +9,7 @@ use crate::board::{Entry, is_of, read_entry, read_life, read_link};
 use crate::claims::{Unclaimed, claim};
 use crate::held::Held;
 use crate::ids::{AdapterNumber, MemberNumber, Name, NameKind, NodeId, PairId, Slot};
-use crate::link::LinkWord;
+use crate::link::{LinkWord, Links, Paths};
 use crate::refusal::Refusal;
 use crate::segment::local::Seen;
 
@@ -107,6 +107,8 @@ impl<A: Adapter> Pairs<A> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Claimed {
     pub(crate) entry: Entry,
+    /// The adapters that the connection may go by.
+    pub(crate) paths: Paths,
     /// The other member wants to be rung.
     pub(crate) is_listening: bool,
 }
@@ -126,6 +128,17 @@ impl<A: Adapter> Ports<A> {
         read_link(&self.board, adapter)
     }
 
+    /// Whether the links of one of these adapters are up at both ends.
+    pub(crate) fn are_up(&self, paths: Paths, own: &Links) -> Result<(), Refusal> {
+        let mut is_up_here =
+            paths.each().filter(|adapter| own.of(*adapter).is_some_and(|link| link.is_up)).peekable();
+        if is_up_here.peek().is_none() {
+            return Err(Refusal::NoLinkAccess);
+        }
+        let is_up = is_up_here.any(|adapter| self.link(adapter).is_up);
+        if is_up { Ok(()) } else { Err(Refusal::NoRemoteLinkAccess) }
+    }
+
     /// The words that this member stores for the other one.
     pub(crate) fn uses(&self) -> &A::Claims {
         &self.claims
@@ -138,12 +151,13 @@ impl<A: Adapter> Ports<A> {
         self.held.get(&slot).map(Held::claim).or_else(without).unwrap_or_default()
     }
 
-    /// Connects once more to an entry, if it is what is named and available.
+    /// Connects once more to an entry, if it is what is named and available by one of these adapters of this member.
     pub(crate) fn connect(
         &mut self,
         slot: Slot,
         name: Name,
-        adapter: AdapterNumber,
+        paths: Paths,
+        own: &Links,
     ) -> Result<Claimed, Refusal> {
         for _ in 0..CLAIMS {
             let entry = read_entry(&self.board, slot).ok_or(Refusal::ConnectionRefused)?;
@@ -151,12 +165,11 @@ impl<A: Adapter> Ports<A> {
             if phase == Phase::Free || !entry.name.is_some_and(|other| name.finds(other)) {
                 return Err(name.missing());
             }
-            if phase == Phase::Closing || available & adapter.bit() == 0 {
+            let paths = Paths::of(available & paths.bits());
+            if phase == Phase::Closing || paths.bits() == 0 {
                 return Err(Refusal::ConnectionRefused);
             }
-            if !self.link(adapter).is_up {
-                return Err(Refusal::NoRemoteLinkAccess);
-            }
+            self.are_up(paths, own)?;
             let count = self.held.get(&slot).map_or(0, |held| held.count(incarnation));
             if count == MAX_CONNECTIONS {
                 return Err(Refusal::MaxEntries);
@@ -171,7 +184,7 @@ impl<A: Adapter> Ports<A> {
                 Ok(()) => {
                     self.held.entry(slot).or_default().set(new);
                     // After the barrier of the claim: pairs with `OwnBoard::set_listening`.
-                    return Ok(Claimed { entry, is_listening: read_life(&self.board).is_listening });
+                    return Ok(Claimed { entry, paths, is_listening: read_life(&self.board).is_listening });
                 }
                 Err(Unclaimed::Changed) => {}
                 Err(Unclaimed::Unconfirmed) => return Err(Refusal::NoRemoteLinkAccess),

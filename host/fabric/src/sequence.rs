@@ -5,33 +5,46 @@ use beeline_contract_adapter::ViewPort;
 use crate::board::layout::Phase;
 use crate::board::{read_group, read_life, read_link, read_state};
 use crate::ids::{AdapterNumber, Slot};
-use crate::link::LinkWord;
+use crate::link::{LinkWord, Paths};
 
 /// What a sequence finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SequenceStatus {
     /// Nothing happened.
     Ok,
-    /// A link was down and is up again: what was stored may be stored again, in a new sequence.
+    /// A link was down, and is up again or the connection goes by another adapter since: what was stored may be stored again, in a new
+    /// sequence.
     Retriable,
     /// The segment or its member is gone.
     NotRetriable,
-    /// A link is down.
+    /// A link is down, and there is no other adapter that the connection may go by.
     Pending,
 }
 
 /// How a connection stood when a sequence began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SequenceStart {
-    own: u64,
-    theirs: u64,
+pub struct SequenceStart(Path);
+
+/// One adapter of a connection, with the links at its ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Path {
+    pub(crate) adapter: AdapterNumber,
+    pub(crate) own: LinkWord,
+    pub(crate) theirs: LinkWord,
+}
+
+impl Path {
+    #[inline]
+    fn is_up(self) -> bool {
+        self.own.is_up && self.theirs.is_up
+    }
 }
 
 /// How a connection stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// Both links are as they say.
-    There { own: LinkWord, theirs: LinkWord },
+    /// It goes by this adapter: the first that is up at both ends, or the first of all if none is.
+    There(Path),
     /// The segment or its member is gone.
     Gone,
 }
@@ -42,16 +55,17 @@ const HOLDERS_LINK: LinkWord = LinkWord { epoch: 0, is_up: true };
 impl Standing {
     /// That of a connection whose last known holder is gone, while another one is looked for.
     pub(crate) fn seeking(own: LinkWord) -> Self {
-        Standing::There { own, theirs: LinkWord { is_up: false, ..HOLDERS_LINK } }
+        let theirs = LinkWord { is_up: false, ..HOLDERS_LINK };
+        Standing::There(Path { adapter: AdapterNumber::FIRST, own, theirs })
     }
 }
 
-/// What a connection is to, and by which adapter.
+/// What a connection is to, and by which adapters it may go.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Connected {
     pub(crate) slot: Slot,
     pub(crate) incarnation: u32,
-    pub(crate) adapter: AdapterNumber,
+    pub(crate) paths: Paths,
 }
 
 impl Connected {
@@ -63,18 +77,62 @@ impl Connected {
         is_there && read_life(theirs).is_open
     }
 
-    /// How the connection stands, by the board of the other member and this side's link.
+    /// How the connection stands, by the board of the other member and this side's links.
     #[inline]
-    pub(crate) fn standing(self, theirs: &impl ViewPort, own: LinkWord) -> Standing {
+    pub(crate) fn standing(
+        self,
+        theirs: &impl ViewPort,
+        own: impl Fn(AdapterNumber) -> LinkWord,
+    ) -> Standing {
         if !self.is_there(theirs) {
             return Standing::Gone;
         }
+        let mut first = None;
+        for adapter in self.paths.each() {
+            let path = self.path(adapter, theirs, &own);
+            if path.is_up() {
+                return Standing::There(path);
+            }
+            first = first.or(Some(path));
+        }
+        // Nobody is connected by no adapter.
+        first.map_or(Standing::Gone, Standing::There)
+    }
+
+    /// What happened since a sequence began. A link that was not in use then does not matter as long as the one in use stays as it was.
+    #[inline]
+    pub(crate) fn check(
+        self,
+        start: SequenceStart,
+        theirs: &impl ViewPort,
+        own: impl Fn(AdapterNumber) -> LinkWord,
+    ) -> SequenceStatus {
+        if !self.is_there(theirs) {
+            return SequenceStatus::NotRetriable;
+        }
+        if self.path(start.0.adapter, theirs, &own) == start.0 {
+            return SequenceStatus::Ok;
+        }
+        match self.standing(theirs, own) {
+            Standing::Gone => SequenceStatus::NotRetriable,
+            Standing::There(path) if path.is_up() => SequenceStatus::Retriable,
+            Standing::There(_) => SequenceStatus::Pending,
+        }
+    }
+
+    #[inline]
+    fn path(
+        self,
+        adapter: AdapterNumber,
+        theirs: &impl ViewPort,
+        own: impl Fn(AdapterNumber) -> LinkWord,
+    ) -> Path {
         // What several hold is there whatever the link of one of them is.
         let theirs = match read_group(theirs, self.slot) {
-            0 => read_link(theirs, self.adapter),
+            0 => read_link(theirs, adapter),
             _ => HOLDERS_LINK,
         };
-        Standing::There { own, theirs }
+        Path { adapter, own: own(adapter), theirs }
     }
 }
 
@@ -101,7 +159,7 @@ impl<V: ViewPort> ConnectionView<V> {
     /// the segment away afterwards has those stores.
     #[inline]
     pub fn check(&self, start: SequenceStart) -> SequenceStatus {
-        self.standing().check(start)
+        self.connected.check(start, &self.theirs, |adapter| read_link(&self.own, adapter))
     }
 
     /// Whether the segment is there, whatever the links are.
@@ -115,38 +173,29 @@ impl<V: ViewPort> ConnectionView<V> {
         read_group(&self.theirs, self.connected.slot) != 0
     }
 
+    /// Whether it goes on by another adapter when the link of one is down.
+    pub fn fails_over(&self) -> bool {
+        self.connected.paths.is_several()
+    }
+
     #[inline]
     pub(crate) fn standing(&self) -> Standing {
-        self.connected.standing(&self.theirs, read_link(&self.own, self.connected.adapter))
+        self.connected.standing(&self.theirs, |adapter| read_link(&self.own, adapter))
     }
 }
 
 impl Standing {
     #[inline]
     pub(crate) fn is_up(self) -> bool {
-        matches!(self, Standing::There { own, theirs } if own.is_up && theirs.is_up)
+        matches!(self, Standing::There(path) if path.is_up())
     }
 
     #[inline]
     pub(crate) fn start(self) -> (SequenceStatus, Option<SequenceStart>) {
         match self {
             Standing::Gone => (SequenceStatus::NotRetriable, None),
-            Standing::There { own, theirs } if self.is_up() => {
-                (SequenceStatus::Ok, Some(SequenceStart { own: own.word(), theirs: theirs.word() }))
-            }
-            Standing::There { .. } => (SequenceStatus::Pending, None),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn check(self, start: SequenceStart) -> SequenceStatus {
-        match self {
-            Standing::Gone => SequenceStatus::NotRetriable,
-            Standing::There { own, theirs } if (own.word(), theirs.word()) == (start.own, start.theirs) => {
-                SequenceStatus::Ok
-            }
-            _ if self.is_up() => SequenceStatus::Retriable,
-            Standing::There { .. } => SequenceStatus::Pending,
+            Standing::There(path) if self.is_up() => (SequenceStatus::Ok, Some(SequenceStart(path))),
+            Standing::There(_) => (SequenceStatus::Pending, None),
         }
     }
 }

@@ -93,6 +93,11 @@ impl Sequence {
             || self.start_with_others().0 != SequenceStatus::NotRetriable
     }
 
+    /// Whether the connection goes on by another adapter when the link of one is down.
+    pub(crate) fn fails_over(&self) -> bool {
+        self.words.as_ref().is_some_and(|words| words.view.fails_over())
+    }
+
     /// The words, as long as they are to be looked at. A child of fork has none of them mapped.
     #[inline]
     fn there(&self) -> Option<&Words> {

@@ -66,7 +66,7 @@ impl<A: Adapter> Member<A> {
         now: Nanos,
     ) -> Outcome {
         self.has_adapter(adapter)?;
-        if !self.links.of(adapter).is_some_and(|link| link.is_up) {
+        if !self.is_own_up(adapter) {
             return Err(Refusal::NoLinkAccess);
         }
         let (handle, ticket) = (RemoteSegment(self.number()), Ticket(self.number()));
@@ -83,9 +83,10 @@ impl<A: Adapter> Member<A> {
     pub(crate) fn try_again(&mut self, handle: RemoteSegment, now: Nanos) {
         let Some(remote) = self.remotes.get_mut(&handle) else { return };
         let (node, name, adapter) = (remote.node, remote.name, remote.adapter);
+        let is_own_up = self.links.best(self.links.paths(adapter)).is_some_and(|link| link.is_up);
         let is_connecting =
             matches!(&remote.stage, Stage::Connecting(attempt) if attempt.aim == Aim::Connection);
-        if is_connecting && !self.links.of(adapter).is_some_and(|link| link.is_up) {
+        if is_connecting && !is_own_up {
             self.failed(handle, Refusal::NoLinkAccess, now);
             return;
         }
@@ -145,8 +146,9 @@ impl<A: Adapter> Member<A> {
                 continue;
             }
             let is_open = self.pairs.ports(pair).is_some();
+            let (paths, links) = (self.links.paths(adapter), &self.links);
             let claimed = match self.pairs.ports_mut(pair).filter(|_| is_open) {
-                Some(ports) => ports.connect(slot, name, adapter),
+                Some(ports) => ports.connect(slot, name, paths, links),
                 None => Err(Refusal::NodeNotResponding),
             };
             match claimed {
@@ -218,14 +220,14 @@ impl<A: Adapter> Member<A> {
     }
 
     fn connected(&mut self, handle: RemoteSegment, pair: PairId, slot: Slot, claimed: Claimed) {
-        let Claimed { entry, is_listening } = claimed;
+        let Claimed { entry, paths, is_listening } = claimed;
         let (bytes, memory, incarnation) = (entry.bytes, entry.memory, entry.state.incarnation);
         let group = entry.group;
         if is_listening {
             self.ring([pair]);
         }
         let Some(remote) = self.remotes.get_mut(&handle) else { return };
-        let connection = Connection { pair, slot, incarnation, bytes, memory, group, is_lost: false };
+        let connection = Connection { pair, slot, incarnation, bytes, memory, group, paths, is_lost: false };
         let was = core::mem::replace(&mut remote.stage, Stage::Connected(connection));
         let (ticket, candidates) = match was {
             Stage::Connecting(Attempt { ticket, step: Step::Trying { candidates, .. }, .. }) => {

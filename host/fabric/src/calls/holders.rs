@@ -17,6 +17,7 @@ use crate::ids::{
     AdapterNumber, LocalSegment, MemberNumber, Name, Nanos, NodeId, PairId, RemoteSegment, SegmentId, Slot,
     Ticket,
 };
+use crate::link::Paths;
 use crate::member::{Asked, Member};
 use crate::refusal::Refusal;
 use crate::segment::holder::{Holder, Lent};
@@ -119,7 +120,7 @@ impl<A: Adapter> Member<A> {
     {
         let theirs = self.pairs.board(holder.pair)?.clone();
         let Lent { slot, incarnation } = holder.lent;
-        let connected = Connected { slot, incarnation, adapter: AdapterNumber::FIRST };
+        let connected = Connected { slot, incarnation, paths: Paths::of(0) };
         Some(ConnectionView { own: own.clone(), theirs, connected })
     }
 
@@ -135,7 +136,7 @@ impl<A: Adapter> Member<A> {
         let Some(remote) = self.remotes.get(&handle) else { return Vec::new() };
         let view = |connection: &Connection| {
             let theirs = self.pairs.board(connection.pair)?.clone();
-            let connected = connection.connected(remote.adapter);
+            let connected = connection.connected();
             Some((connection.pair, ConnectionView { own: own.clone(), theirs, connected }))
         };
         remote.holders.others.iter().filter_map(view).collect()
@@ -193,14 +194,16 @@ impl<A: Adapter> Member<A> {
             if is_known || self.pairs.ports(pair).is_none() {
                 continue;
             }
+            let (paths, links) = (self.links.paths(adapter), &self.links);
             let Some(Ok(claimed)) =
-                self.pairs.ports_mut(pair).map(|ports| ports.connect(slot, name, adapter))
+                self.pairs.ports_mut(pair).map(|ports| ports.connect(slot, name, paths, links))
             else {
                 continue;
             };
             let (entry, incarnation) = (claimed.entry, claimed.entry.state.incarnation);
-            let (bytes, memory, group) = (entry.bytes, entry.memory, entry.group);
-            let connection = Connection { pair, slot, incarnation, bytes, memory, group, is_lost: false };
+            let (bytes, memory, group, paths) = (entry.bytes, entry.memory, entry.group, claimed.paths);
+            let connection =
+                Connection { pair, slot, incarnation, bytes, memory, group, paths, is_lost: false };
             // Another memory under the same name is another segment.
             if (group, bytes) != (first.group, first.bytes) {
                 self.let_go(&connection);
@@ -221,7 +224,7 @@ impl<A: Adapter> Member<A> {
 
     fn is_there(&self, connection: &Connection) -> bool {
         let board = self.pairs.board(connection.pair);
-        board.is_some_and(|board| connection.connected(AdapterNumber::FIRST).is_there(board))
+        board.is_some_and(|board| connection.connected().is_there(board))
     }
 
     /// Ends the claims of holders that have the segment no more.

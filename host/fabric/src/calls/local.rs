@@ -153,8 +153,11 @@ impl<A: Adapter> Member<A> {
 
     pub(super) fn prepare(&mut self, local: LocalSegment, adapter: AdapterNumber) -> Outcome {
         self.local(local)?;
-        let link = self.links.of(adapter).ok_or(Refusal::NoSuchAdapterno)?;
-        self.local(local)?.prepare(adapter, link)?;
+        self.has_adapter(adapter)?;
+        for adapter in self.links.paths(adapter).each() {
+            let link = self.links.of(adapter).unwrap_or_default();
+            self.local(local)?.prepare(adapter, link)?;
+        }
         Ok(NOTHING)
     }
 

@@ -10,7 +10,7 @@ use crate::member::Member;
 use crate::refusal::Refusal;
 use crate::segment::memory::Part;
 use crate::segment::remote::{Remote, Stage};
-use crate::sequence::{ConnectionView, SequenceStart, Standing};
+use crate::sequence::{ConnectionView, SequenceStart, SequenceStatus, Standing};
 
 impl<A: Adapter> Member<A> {
     pub(super) fn remote(&mut self, remote: RemoteSegment) -> Result<&mut Remote, Refusal> {
@@ -35,7 +35,7 @@ impl<A: Adapter> Member<A> {
                 self.let_go(&gone);
                 continue;
             }
-            let own = self.links.of(remote.adapter);
+            let own = self.links.best(connection.paths);
             match own.filter(|_| connection.group != 0) {
                 Some(own) => {
                     self.seek_holders(handle);
@@ -49,17 +49,14 @@ impl<A: Adapter> Member<A> {
     /// How a connection stands as far as its first holder goes.
     pub(crate) fn standing_of_first(&mut self, handle: RemoteSegment) -> Option<Standing> {
         let remote = self.remotes.get_mut(&handle)?;
-        let adapter = remote.adapter;
         let Stage::Connected(connection) = &mut remote.stage else { return None };
         let board = self.pairs.board(connection.pair).filter(|_| !connection.is_lost);
         if let Some(board) = board {
             // It may be held by several since it was connected to.
             connection.group = read_group(board, connection.slot);
         }
-        Some(match (board, self.links.of(adapter)) {
-            (Some(board), Some(own)) => connection.connected(adapter).standing(board, own),
-            _ => Standing::Gone,
-        })
+        let own = |adapter| self.links.of(adapter).unwrap_or_default();
+        Some(board.map_or(Standing::Gone, |board| connection.connected().standing(board, own)))
     }
 
     /// The words of a connection, with its pair; `None` once it is lost. Of several holders those of the first; `own` is this member's own
@@ -79,10 +76,10 @@ impl<A: Adapter> Member<A> {
             return Ok(None);
         }
         let remote = self.remote(handle)?;
-        let (connection, adapter) = (*remote.connection()?, remote.adapter);
+        let connection = *remote.connection()?;
         let theirs = self.pairs.board(connection.pair).cloned();
         Ok(theirs.map(|theirs| {
-            let connected = connection.connected(adapter);
+            let connected = connection.connected();
             (connection.pair, ConnectionView { own: own.clone(), theirs, connected })
         }))
     }
@@ -117,7 +114,20 @@ impl<A: Adapter> Member<A> {
     }
 
     pub(super) fn check_sequence(&mut self, handle: RemoteSegment, start: SequenceStart) -> Outcome {
-        Ok(Done::Now(Value::Checked(self.standing_of(handle)?.check(start))))
+        let standing = self.standing_of(handle)?;
+        // It may be another holder than when the sequence began.
+        let connection = *self.remote(handle)?.connection()?;
+        let own = |adapter| self.links.of(adapter).unwrap_or_default();
+        let status = match (standing, self.pairs.board(connection.pair)) {
+            (Standing::Gone, _) => SequenceStatus::NotRetriable,
+            (Standing::There(_), Some(board)) => match connection.connected().check(start, board, own) {
+                // The last holder that was known; another one is looked for.
+                SequenceStatus::NotRetriable => SequenceStatus::Pending,
+                status => status,
+            },
+            (Standing::There(_), None) => SequenceStatus::Pending,
+        };
+        Ok(Done::Now(Value::Checked(status)))
     }
 
     pub(super) fn wait_remote(

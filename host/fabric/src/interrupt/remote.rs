@@ -32,9 +32,9 @@ impl<A: Adapter> Trigger<A> {
     pub fn check(&self) -> Result<(), Refusal> {
         match self.view.standing() {
             Standing::Gone => Err(Refusal::NotConnected),
-            Standing::There { own, .. } if !own.is_up => Err(Refusal::NoLinkAccess),
-            Standing::There { theirs, .. } if !theirs.is_up => Err(Refusal::NoRemoteLinkAccess),
-            Standing::There { .. } => Ok(()),
+            Standing::There(path) if !path.own.is_up => Err(Refusal::NoLinkAccess),
+            Standing::There(path) if !path.theirs.is_up => Err(Refusal::NoRemoteLinkAccess),
+            Standing::There(_) => Ok(()),
         }
     }
 

@@ -139,27 +139,29 @@ impl Local {
         !self.prepared.is_empty()
     }
 
-    fn is_prepared(&self, adapter: AdapterNumber) -> Result<(), Refusal> {
-        match self.memory {
-            LocalMemory::Nothing => Err(Refusal::IllegalOperation),
-            _ if !self.has_prepared(adapter) => Err(Refusal::SegmentNotPrepared),
-            LocalMemory::There { .. } => Ok(()),
+    /// The adapters of this number that it is prepared for, a bit for each; one at least.
+    fn prepared_of(&self, adapter: AdapterNumber) -> Result<u16, Refusal> {
+        let prepared = self.prepared.iter().fold(0, |bits, (prepared, _)| bits | prepared.bits());
+        match (self.memory, prepared & adapter.bits()) {
+            (LocalMemory::Nothing, _) => Err(Refusal::IllegalOperation),
+            (LocalMemory::There { .. }, 0) => Err(Refusal::SegmentNotPrepared),
+            (LocalMemory::There { .. }, prepared) => Ok(prepared),
         }
     }
 
     pub(crate) fn set_available(&mut self, adapter: AdapterNumber) -> Result<(), Refusal> {
-        self.is_prepared(adapter)?;
+        let prepared = self.prepared_of(adapter)?;
         let is_shareable = matches!(self.memory, LocalMemory::There { is_shareable: true, .. });
         if self.is_private || !is_shareable {
             return Err(Refusal::IllegalOperation);
         }
-        self.entry.available |= adapter.bit();
+        self.entry.available |= prepared;
         Ok(())
     }
 
     pub(crate) fn set_unavailable(&mut self, adapter: AdapterNumber, is_forced: bool) -> Result<(), Refusal> {
-        self.is_prepared(adapter)?;
-        if self.entry.available & adapter.bit() == 0 {
+        self.prepared_of(adapter)?;
+        if self.entry.available & adapter.bits() == 0 {
             return Err(Refusal::IllegalOperation);
         }
         if is_forced {
@@ -167,7 +169,7 @@ impl Local {
             let next = self.entry.incarnation.checked_add(1).filter(|next| *next != LAST_INCARNATION);
             self.entry.incarnation = next.ok_or(Refusal::MaxEntries)?;
         }
-        self.entry.available &= !adapter.bit();
+        self.entry.available &= !adapter.bits();
         Ok(())
     }
 

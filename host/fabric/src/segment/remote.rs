@@ -6,6 +6,7 @@ use super::memory::Memory;
 use super::waiters::Waiters;
 use crate::event::RemoteEvent;
 use crate::ids::{AdapterNumber, MemberNumber, Name, Nanos, NodeId, PairId, Slot, Ticket};
+use crate::link::Paths;
 use crate::refusal::Refusal;
 use crate::sequence::{Connected, SequenceStart, Standing};
 use crate::want::Candidate;
@@ -85,13 +86,15 @@ pub(crate) struct Connection {
     pub(crate) memory: Memory,
     /// Which segment of several holders it is; zero if it is none.
     pub(crate) group: u64,
+    /// The adapters by which it could be connected to when it was.
+    pub(crate) paths: Paths,
     /// It never comes back.
     pub(crate) is_lost: bool,
 }
 
 impl Connection {
-    pub(crate) fn connected(&self, adapter: AdapterNumber) -> Connected {
-        Connected { slot: self.slot, incarnation: self.incarnation, adapter }
+    pub(crate) fn connected(&self) -> Connected {
+        Connected { slot: self.slot, incarnation: self.incarnation, paths: self.paths }
     }
 }
 
@@ -152,14 +155,14 @@ impl Remote {
 
     /// The next event that the program has not been told of. `standing` is that of the connection, if there is one.
     pub(crate) fn next_event(&mut self, standing: Option<Standing>) -> Option<RemoteEvent> {
-        let bytes = match &self.stage {
+        let (bytes, fails_over) = match &self.stage {
             Stage::Connecting(_) => return None,
             Stage::NotMade(_) if self.told == ToldOf::Over => return None,
             Stage::NotMade(refusal) => {
                 self.told = ToldOf::Over;
                 return Some(RemoteEvent::NotMade(*refusal));
             }
-            Stage::Connected(connection) => connection.bytes,
+            Stage::Connected(connection) => (connection.bytes, connection.paths.is_several()),
         };
         let standing = standing?;
         let up = standing.start().1;
@@ -167,6 +170,7 @@ impl Remote {
             (ToldOf::Over, ..) => return None,
             (ToldOf::Connecting, _, up) => (up.map_or(ToldOf::Down, ToldOf::Up), RemoteEvent::Connect(bytes)),
             (_, Standing::Gone, _) => (ToldOf::Over, RemoteEvent::Lost),
+            (ToldOf::Up(_), _, Some(_)) if fails_over => return None,
             (ToldOf::Up(told), _, up) if up != Some(told) => (ToldOf::Down, RemoteEvent::NotOperational),
             (ToldOf::Down, _, Some(up)) => (ToldOf::Up(up), RemoteEvent::Operational),
             _ => return None,
@@ -181,27 +185,29 @@ mod tests {
     use super::*;
     use crate::ids::SegmentId;
     use crate::link::LinkWord;
+    use crate::sequence::Path;
 
-    fn connected() -> Remote {
+    fn connected(paths: u16) -> Remote {
         let (ticket, aim, step) = (None, Aim::Connection, Step::Finding);
         let attempt = Attempt { ticket, until: None, is_once: true, aim, step };
         let adapter = AdapterNumber::new(0).unwrap();
         let mut remote = Remote::new(NodeId(8), Name::segment(SegmentId(1)), adapter, attempt);
         let (pair, slot, memory) = (PairId(1), Slot(0), Memory::Bank { offset: 0 });
-        let (incarnation, bytes, group, is_lost) = (1, 64, 0, false);
+        let (incarnation, bytes, group, is_lost, paths) = (1, 64, 0, false, Paths::of(paths));
         remote.stage =
-            Stage::Connected(Connection { pair, slot, incarnation, bytes, memory, group, is_lost });
+            Stage::Connected(Connection { pair, slot, incarnation, bytes, memory, group, paths, is_lost });
         remote
     }
 
     fn links(own: u64, theirs: u64) -> Option<Standing> {
         let link = |epoch| LinkWord { epoch, is_up: epoch % 2 == 1 };
-        Some(Standing::There { own: link(own), theirs: link(theirs) })
+        let adapter = AdapterNumber::FIRST;
+        Some(Standing::There(Path { adapter, own: link(own), theirs: link(theirs) }))
     }
 
     #[test]
     fn links_that_flap_between_two_looks_are_told_as_both_events() {
-        let mut remote = connected();
+        let mut remote = connected(1);
         assert_eq!(remote.next_event(links(1, 1)), Some(RemoteEvent::Connect(64)));
         assert_eq!(remote.next_event(links(1, 1)), None);
         assert_eq!(remote.next_event(links(1, 3)), Some(RemoteEvent::NotOperational));
@@ -211,8 +217,18 @@ mod tests {
     }
 
     #[test]
+    fn connection_by_several_adapters_is_told_of_only_when_none_is_up() {
+        let mut remote = connected(0b11);
+        assert_eq!(remote.next_event(links(1, 1)), Some(RemoteEvent::Connect(64)));
+        assert_eq!(remote.next_event(links(3, 1)), None);
+        assert_eq!(remote.next_event(links(3, 2)), Some(RemoteEvent::NotOperational));
+        assert_eq!(remote.next_event(links(3, 3)), Some(RemoteEvent::Operational));
+        assert_eq!(remote.next_event(links(5, 3)), None);
+    }
+
+    #[test]
     fn lost_connection_is_told_once_and_nothing_after_it() {
-        let mut remote = connected();
+        let mut remote = connected(1);
         assert_eq!(remote.next_event(links(1, 2)), Some(RemoteEvent::Connect(64)));
         assert_eq!(remote.next_event(Some(Standing::Gone)), Some(RemoteEvent::Lost));
         assert_eq!(remote.next_event(Some(Standing::Gone)), None);

@@ -13,6 +13,7 @@ pub mod random;
 pub mod scribbler;
 pub mod script;
 pub mod segments;
+pub mod stream;
 mod words;
 
 use std::io::{BufRead, BufReader, Write};

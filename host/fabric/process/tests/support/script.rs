@@ -14,6 +14,7 @@ use super::joining::join;
 use super::queues::Queues;
 use super::say;
 use super::segments::create_own;
+use super::stream::write;
 use super::words::{number, timeout};
 
 /// A member and what it has, by name.
@@ -95,9 +96,9 @@ impl Player {
             }
             ["share", name] => said(self.member().share(self.locals[name]).map(|()| Value::Nothing)),
             ["holders", name] => self.member().holders_of(self.remotes[name]).to_string(),
-            ["connect", name, node, id, wait] => {
-                self.connect(name, number(node), number(id), timeout_nanos(wait))
-            }
+            ["connect", name, node, id, wait] => self.connect(name, [node, id], self.adapter, wait),
+            ["connect-any", name, node, id] => self.connect(name, [node, id], AdapterNumber::ANY, "0"),
+            ["stream", name, retried] => self.stream(name, number(retried)),
             ["prepare", name] => self.call(Call::Prepare(self.locals[name], self.adapter)),
             ["available", name] => self.call(Call::SetAvailable(self.locals[name], self.adapter)),
             ["unavailable", name] => self.set_unavailable(name, false),
@@ -218,9 +219,10 @@ impl Player {
         }
     }
 
-    fn connect(&mut self, name: &str, node: u16, id: u32, timeout_nanos: Option<u64>) -> String {
+    fn connect(&mut self, name: &str, at: [&str; 2], adapter: AdapterNumber, wait: &str) -> String {
         let (is_asynchronous, has_callback) = (false, false);
-        let (node, id, adapter) = (NodeId(node), SegmentId(id), self.adapter);
+        let (node, id) = (NodeId(number(at[0])), SegmentId(number(at[1])));
+        let timeout_nanos = timeout_nanos(wait);
         let outcome = self.member().call(Call::Connect {
             node,
             id,
@@ -233,6 +235,11 @@ impl Player {
             self.remotes.insert(name.to_owned(), remote);
         }
         said(outcome)
+    }
+
+    fn stream(&self, name: &str, retried: u64) -> String {
+        let sequence = self.member().sequence(self.remotes[name]).unwrap();
+        write(&self.maps[name], &sequence, retried)
     }
 
     fn set_unavailable(&self, name: &str, is_forced: bool) -> String {
@@ -338,7 +345,7 @@ impl Player {
                 let outcome = self.play(&line.split(' ').collect::<Vec<_>>());
                 assert!(outcome.starts_with("ok"), "{line}: {outcome}");
             }
-            let connected = self.connect("s", 4, id, Some(0));
+            let connected = self.connect("s", ["4", &id.to_string()], self.adapter, "0");
             assert!(connected.starts_with("ok"), "{connected}");
             for line in ["map-remote s 0 8", "store s 0 stored", "unmap s", "disconnect s", "remove own"] {
                 let outcome = self.play(&line.split(' ').collect::<Vec<_>>());

@@ -18,6 +18,10 @@ const PAGE: u64 = 4096;
 const LINE: u64 = 64;
 /// Entries of a board that are tried, the most that take no more than a quarter of the memory.
 const ENTRIES: [u32; 4] = [4096, 1024, 256, 64];
+/// Lines of a window for messages of data interrupts: one of the longest, or this many of up to 56 bytes.
+pub(crate) const WINDOW_LINES: u32 = 64;
+/// The window, then the line of its credits.
+const WINDOW_BYTES: u64 = LINE * (WINDOW_LINES as u64 + 1);
 
 /// The numbers that everything follows from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,8 +66,23 @@ impl Layout {
     fn slot_bytes(members: usize, entries: u32) -> u64 {
         let entries = u64::from(entries);
         let board = (u64::from(HEADER_WORDS) + u64::from(ENTRY_WORDS) * entries) * 8;
-        let uses = Layout::use_bytes(entries) * members as u64;
-        (PAGE + NAME_BYTES * entries + board + uses).next_multiple_of(PAGE)
+        let pair = Layout::use_bytes(entries) + Layout::yard_bytes(entries);
+        (PAGE + NAME_BYTES * entries + board + pair * members as u64).next_multiple_of(PAGE)
+    }
+
+    /// Windows of a pair of slots, in one direction, for data interrupts.
+    fn windows_of(entries: u64) -> u64 {
+        match entries {
+            4096 => 8,
+            1024 => 4,
+            256 => 2,
+            _ => 1,
+        }
+    }
+
+    /// The line that says what each window is for, and the windows.
+    fn yard_bytes(entries: u64) -> u64 {
+        LINE + WINDOW_BYTES * Layout::windows_of(entries)
     }
 
     fn use_bytes(entries: u64) -> u64 {
@@ -103,7 +122,20 @@ impl Layout {
     pub(crate) fn uses(&self, from: usize, to: usize) -> u64 {
         let entries = u64::from(self.entries);
         let board = (u64::from(HEADER_WORDS) + u64::from(ENTRY_WORDS) * entries) * 8;
-        self.board(from) + board + Layout::use_bytes(entries) * to as u64
+        self.board(from) + board + (Layout::use_bytes(entries) + Layout::yard_bytes(entries)) * to as u64
+    }
+
+    /// The windows that one slot's member sends another's messages through: the line that says what each is for.
+    pub(crate) fn yard(&self, from: usize, to: usize) -> u64 {
+        self.uses(from, to) + Layout::use_bytes(self.entries.into())
+    }
+
+    pub(crate) fn windows(&self) -> usize {
+        Layout::windows_of(self.entries.into()) as usize
+    }
+
+    pub(crate) fn window(&self, (from, to): (usize, usize), window: usize) -> u64 {
+        self.yard(from, to) + LINE + WINDOW_BYTES * window as u64
     }
 
     /// Where the segments of a slot's member lie.
@@ -148,13 +180,17 @@ mod tests {
                 ranges.push((layout.line(one, other), layout.line(one, other) + LINE));
                 let uses = layout.uses(one, other);
                 ranges.push((uses, uses + Layout::use_bytes(layout.entries.into())));
+                ranges.push((layout.yard(one, other), layout.yard(one, other) + LINE));
+                let windows = (0..layout.windows()).map(|at| layout.window((one, other), at));
+                ranges.extend(windows.map(|start| (start, start + WINDOW_BYTES)));
             }
             let slot = layout.slot(one);
             ranges.push((slot, slot + LINE));
             ranges.push((layout.names(one), layout.board(one)));
             ranges.push((layout.board(one), layout.uses(one, 0)));
             ranges.push((layout.area(one), layout.area(one) + layout.area_bytes));
-            assert!(layout.uses(one, layout.members - 1) < layout.slot_end(one));
+            let last = layout.window((one, layout.members - 1), layout.windows() - 1);
+            assert!(last + WINDOW_BYTES <= layout.slot_end(one) && layout.windows() <= 8);
         }
         ranges
     }

@@ -12,6 +12,7 @@
 
 mod claim;
 mod error;
+mod interrupts;
 mod layout;
 mod map;
 mod member;
@@ -21,9 +22,13 @@ mod peer;
 mod sequence;
 mod shared;
 mod space;
+mod waiting;
 mod words;
 
 pub use error::{NotMapped, OpenError};
+pub use interrupts::{
+    BarDataInterrupt, BarDataTrigger, BarInterrupt, BarInterruptOptions, BarTrigger, NotTaken,
+};
 pub use map::BarMap;
 pub use member::{BarConfig, BarMember};
 pub use memory::BarMemory;

@@ -19,8 +19,9 @@ use crate::memory::BarMemory;
 use crate::names::OwnNames;
 use crate::peer::Peer;
 use crate::sequence::BarSequence;
-use crate::shared::{Ended, Numbers, Shared, State, serve, wait_with};
+use crate::shared::{Ended, Numbers, Shared, State, serve};
 use crate::space::Space;
+use crate::waiting::wait_with;
 use crate::words::Published;
 
 /// Where a process becomes a member.
@@ -140,6 +141,13 @@ impl BarMember {
             Call::Register { .. } | Call::FindHolder { .. } | Call::Hold { .. } | Call::Share { .. } => {
                 Err(Refusal::IllegalOperation)
             }
+            // An interrupt is more than its tables.
+            Call::CreateInterrupt { .. }
+            | Call::CreateSharedInterrupt { .. }
+            | Call::ConnectSharedInterrupt { .. }
+            | Call::RemoveInterrupt(_)
+            | Call::ConnectInterrupt { .. }
+            | Call::DisconnectInterrupt(_) => Err(Refusal::IllegalOperation),
             call => self.shared.call(call),
         }
     }

@@ -10,6 +10,7 @@ use beeline_fabric::{MemberNumber, NodeId, PairId};
 use beeline_heartbeat::{Acceptance, Down, LinkState, MappedFile, MappedState, Session, Status};
 use beeline_mmio::Words;
 
+use crate::interrupts::yard::Yard;
 use crate::space::Space;
 use crate::words::Published;
 
@@ -25,6 +26,8 @@ pub(crate) struct Peer {
     /// What the member has with it, while it uses its segments and is used.
     pub(crate) provider: Option<PairId>,
     pub(crate) consumer: Option<PairId>,
+    /// Windows for messages to it.
+    pub(crate) yard: Arc<Yard>,
     /// Maps of its area in this process.
     pub(crate) maps: usize,
     /// Nothing of this member's own slot.
@@ -64,6 +67,7 @@ impl Peer {
             names: space.names(slot),
             provider: None,
             consumer: None,
+            yard: Arc::new(Yard::new(space, (own, slot))),
             maps: 0,
             beat,
         }

@@ -11,17 +11,19 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use beeline_contract_link::Heartbeat;
-use beeline_contract_memory::{Sleeper, Wait, WaitPolicy};
+use beeline_contract_memory::WaitPolicy;
 use beeline_fabric::{
-    AdapterNumber, Call, Done, Member, MemberNumber, Nanos, NodeId, PairId, Refusal, Ticket, Told, Value,
+    AdapterNumber, Call, Done, LocalInterrupt, Member, MemberNumber, Nanos, NodeId, PairId, Refusal, Ticket,
+    Told, Value,
 };
 use beeline_heartbeat::MappedFile;
 use beeline_mmio::ThisProcess;
-use beeline_wait::Waiter;
 
+use crate::interrupts::waited::{Waited, What};
 use crate::names::OwnNames;
 use crate::peer::{Change, Peer};
 use crate::space::Space;
+use crate::waiting::wait_with;
 use crate::words::{OneMemory, Published, View};
 
 /// How long nobody looks who has nothing to do.
@@ -74,6 +76,8 @@ pub(crate) struct State {
     next_beat: Duration,
     beats: u64,
     pub(crate) standing: Standing,
+    /// Interrupts of this member.
+    pub(crate) interrupts: BTreeMap<LocalInterrupt, Arc<Waited>>,
 }
 
 /// Whether this member still is one.
@@ -103,16 +107,25 @@ impl State {
         peers: Vec<Peer>,
     ) -> Self {
         let (outcomes, next_beat) = (BTreeMap::new(), Duration::ZERO);
-        State { member, board, names, peers, outcomes, next_beat, beats: 0, standing: Standing::Here }
+        let (standing, interrupts) = (Standing::Here, BTreeMap::new());
+        State { member, board, names, peers, outcomes, next_beat, beats: 0, standing, interrupts }
     }
 
     pub(crate) fn peer_of(&mut self, pair: PairId) -> Option<&mut Peer> {
         self.peers.iter_mut().find(|peer| peer.provider == Some(pair) || peer.consumer == Some(pair))
     }
 
-    fn sort_told(&mut self) {
+    fn sort_told(&mut self, space: &Arc<Space>, (own, number): (usize, MemberNumber)) {
         while let Some(told) = self.member.next_event() {
             if let Told::Outcome(ticket, outcome) = told {
+                if let Ok(Value::Interrupt(local, _, kind, place)) = outcome {
+                    // In the hold of the lock in which others learn of it: so it hears of everybody who may trigger it.
+                    let waited = Arc::new(Waited::new(space, own, What::new(kind, number, place)));
+                    for peer in &self.peers {
+                        peer.consumer.into_iter().for_each(|pair| waited.admit(pair, peer.slot));
+                    }
+                    self.interrupts.insert(local, waited);
+                }
                 self.outcomes.insert(ticket, outcome);
             }
         }
@@ -124,7 +137,7 @@ impl Shared {
         self.started.elapsed()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -134,7 +147,7 @@ impl Shared {
         let now = nanos(self.now());
         let result = act(&mut state, now);
         self.carry_out(&mut state, now);
-        state.sort_told();
+        state.sort_told(&self.space, (self.slot, self.number));
         result
     }
 
@@ -235,15 +248,20 @@ impl Shared {
         let peer = &mut state.peers[at];
         peer.came(number);
         let uses = View::new(self.space.uses(at, self.slot));
-        peer.consumer = Some(state.member.admit(number.node(), uses));
+        let pair = state.member.admit(number.node(), uses);
+        peer.consumer = Some(pair);
+        state.interrupts.values().for_each(|interrupt| interrupt.admit(pair, at));
     }
 
     fn forget(&self, state: &mut State, at: usize, tell: impl Fn(&mut Member<OneMemory>, PairId, Nanos)) {
         let pairs = state.peers[at].forget();
         for pair in pairs.into_iter().flatten() {
+            // What it has triggered is still taken.
+            state.interrupts.values().for_each(|interrupt| interrupt.gone(pair));
             tell(&mut state.member, pair, nanos(self.now()));
         }
         state.peers[at].claims.clear();
+        state.peers[at].yard.clear();
         state.peers[at].let_go(&self.space, self.slot);
     }
 
@@ -293,27 +311,6 @@ impl Shared {
 pub(crate) fn nanos(time: Duration) -> Nanos {
     // Some five hundred years.
     Nanos(time.as_nanos() as u64)
-}
-
-/// Looks until something is found. Nobody wakes who sleeps, so naps are short.
-pub(crate) fn wait_with<T, E>(
-    policy: WaitPolicy,
-    until: Option<Instant>,
-    look: impl FnMut(bool) -> Result<Option<T>, E>,
-) -> Result<Option<T>, E> {
-    Waiter::new(&policy, &mut Nap, until).wait(look)
-}
-
-struct Nap;
-
-impl Sleeper for Nap {
-    fn prepare(&mut self) {}
-
-    fn park(&mut self, limit: Duration) {
-        std::thread::sleep(limit.min(NAP));
-    }
-
-    fn cancel(&mut self) {}
 }
 
 /// Beats and looks until the member leaves, on a thread of its own.

@@ -7,10 +7,12 @@ use beeline_contract_adapter::Unconfirmed;
 use beeline_fabric::{CLAIM_WORDS, COUNT_STRIDE, ENTRY_WORDS, HEADER_WORDS};
 use beeline_heartbeat::{MappedState, Side};
 use beeline_mmio::fence::{flush_write_combining, order_all, order_stores};
-use beeline_mmio::{MappedSegment, OnLoss, Region, Word, Words};
+use beeline_mmio::{
+    LINE_BYTES, LoadWindow, MappedSegment, OnLoss, Region, StoreKernel, StoreWindow, Word, Words,
+};
 
 use crate::error::OpenError;
-use crate::layout::{ALIGN, Layout};
+use crate::layout::{ALIGN, Layout, WINDOW_LINES};
 use crate::memory::BarMemory;
 
 /// Marks a memory of this version.
@@ -120,6 +122,33 @@ impl Space {
         let head = self.region.words(at, entries);
         let tail = self.region.words(at + entries * 8, entries * COUNT_STRIDE as usize);
         Table { head, tail, tail_from: CLAIM_WORDS }
+    }
+
+    /// What each window is for that one slot's member sends another's messages through.
+    pub(crate) fn window_word(&self, (from, to): (usize, usize), window: usize) -> Word {
+        self.region.word(self.at(self.layout.yard(from, to)) + 8 * window)
+    }
+
+    /// The lines of such a window, as its sender has them: all of one value; and the word of its credits.
+    pub(crate) fn blank_window(
+        &self,
+        pair: (usize, usize),
+        window: usize,
+        blank: u64,
+    ) -> (StoreWindow, Word) {
+        let at = self.at(self.layout.window(pair, window));
+        let bytes = WINDOW_LINES as usize * LINE_BYTES;
+        self.region.fill(at, bytes, blank);
+        let credits = self.region.word(at + bytes);
+        credits.store(0);
+        (self.region.store_window(at, WINDOW_LINES, StoreKernel::Cached), credits)
+    }
+
+    /// As [`Space::blank_window`], as its receiver has it.
+    pub(crate) fn window(&self, pair: (usize, usize), window: usize) -> (LoadWindow, Word) {
+        let at = self.at(self.layout.window(pair, window));
+        let lines = self.region.load_window(at, WINDOW_LINES).for_sender(StoreKernel::Cached);
+        (lines, self.region.word(at + WINDOW_LINES as usize * LINE_BYTES))
     }
 
     /// The heartbeats of two slots, as the first has them.

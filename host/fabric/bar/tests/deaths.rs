@@ -152,6 +152,21 @@ fn stopped_member_is_lost_and_when_it_goes_on_it_learns_of_that() {
 }
 
 #[test]
+fn claims_of_a_session_that_is_over_hold_no_segment() {
+    let memory = Memory::new();
+    let (mut owner, mut user) = joined(&memory);
+    owner.expect("remove s", "Busy");
+    user.signal(Signal::STOP);
+    owner.await_answer("probe 8", "NodeNotResponding");
+    user.signal(Signal::CONT);
+    user.expect("wait-remote s forever", "Lost");
+    owner.await_answer("probe 8", "ok");
+    owner.expect("remove s", "ok");
+    owner.finish();
+    user.finish();
+}
+
+#[test]
 fn stopped_member_whose_slot_was_taken_is_none_any_more_and_stores_nothing() {
     let memory = Memory::new();
     let mut stopped = memory.member_in(4, 0);

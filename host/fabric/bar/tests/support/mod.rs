@@ -26,7 +26,7 @@ const NODE: &str = "BEELINE_TEST_NODE";
 const PATH: &str = "BEELINE_TEST_PATH";
 const SLOT: &str = "BEELINE_TEST_SLOT";
 /// Members of the memories of tests.
-const MEMBERS: usize = 4;
+pub const MEMBERS: usize = 4;
 pub const BYTES: u64 = 8 << 20;
 
 /// What separates a process from all others of this machine.

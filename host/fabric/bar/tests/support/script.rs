@@ -1,11 +1,16 @@
 //! Calls in lines. Segments have the names that a test gives them.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use beeline_fabric::{
-    AdapterNumber, Call, LocalSegment, NodeId, Part, Refusal, RemoteSegment, SegmentId, SequenceStart, Value,
+    AdapterNumber, Call, InterruptNumber, LocalSegment, NodeId, Part, Refusal, RemoteSegment, SegmentId,
+    SequenceStart, Value,
 };
-use beeline_fabric_bar::{BarConfig, BarMap, BarMember, BarSequence, NotMapped};
+use beeline_fabric_bar::{
+    BarConfig, BarDataInterrupt, BarDataTrigger, BarInterrupt, BarInterruptOptions, BarMap, BarMember,
+    BarSequence, BarTrigger, NotMapped, NotTaken,
+};
 
 use super::say;
 
@@ -15,6 +20,10 @@ struct Player {
     locals: HashMap<String, LocalSegment>,
     remotes: HashMap<String, RemoteSegment>,
     sequences: HashMap<String, (BarSequence, Option<SequenceStart>)>,
+    interrupts: HashMap<String, BarInterrupt>,
+    data_interrupts: HashMap<String, BarDataInterrupt>,
+    triggers: HashMap<String, BarTrigger>,
+    data_triggers: HashMap<String, BarDataTrigger>,
     /// Nothing once it has left.
     member: Option<BarMember>,
 }
@@ -26,7 +35,19 @@ pub fn run(config: BarConfig) {
     };
     say(&format!("joined {}", member.slot()));
     let (maps, locals, remotes, sequences) = Default::default();
-    let mut player = Player { maps, locals, remotes, sequences, member: Some(member) };
+    let (interrupts, data_interrupts, triggers, data_triggers) = Default::default();
+    let member = Some(member);
+    let mut player = Player {
+        maps,
+        locals,
+        remotes,
+        sequences,
+        interrupts,
+        data_interrupts,
+        triggers,
+        data_triggers,
+        member,
+    };
     for line in std::io::stdin().lines() {
         let line = line.unwrap();
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -122,7 +143,132 @@ impl Player {
                 self.member = None;
                 "ok".to_owned()
             }
-            _ => panic!("{words:?} is no call"),
+            ["work", rounds] => self.work(number(rounds)),
+            _ => self.play_interrupt(words).unwrap_or_else(|| panic!("{words:?} is no call")),
+        }
+    }
+
+    fn play_interrupt(&mut self, words: &[&str]) -> Option<String> {
+        let time = |word: &str| timeout(word).map(Duration::from_nanos);
+        let no = |word: &str| InterruptNumber(number(word));
+        Some(match *words {
+            ["interrupt", name, kind, id] => {
+                let is_counting = kind == "counting";
+                let options = BarInterruptOptions { number: Some(no(id)), is_counting, ..Default::default() };
+                if kind == "data" {
+                    let made = self.member().create_data_interrupt(options);
+                    made.map(|it| self.data_interrupts.insert(name.to_owned(), it)).map(drop)
+                } else {
+                    let made = self.member().create_interrupt(options);
+                    made.map(|it| self.interrupts.insert(name.to_owned(), it)).map(drop)
+                }
+                .map_or_else(|refusal| format!("{refusal:?}"), |()| "ok".to_owned())
+            }
+            ["hook", name, "data", node, id, wait] => {
+                let node = NodeId(number(node));
+                let made = self.member().connect_data_interrupt(node, no(id), time(wait));
+                let made = made.map(|it| self.data_triggers.insert(name.to_owned(), it)).map(drop);
+                made.map_or_else(|refusal| format!("{refusal:?}"), |()| "ok".to_owned())
+            }
+            ["hook", name, _, node, id, wait] => {
+                let node = NodeId(number(node));
+                let made = self.member().connect_interrupt(node, no(id), time(wait));
+                let made = made.map(|it| self.triggers.insert(name.to_owned(), it)).map(drop);
+                made.map_or_else(|refusal| format!("{refusal:?}"), |()| "ok".to_owned())
+            }
+            ["trigger", name] => said(self.triggers[name].trigger().map(|()| Value::Nothing)),
+            ["send", name, text] => {
+                let sent = self.data_triggers[name].trigger(text.as_bytes());
+                said(sent.map(|()| Value::Nothing))
+            }
+            ["send-long", name, bytes] => {
+                let sent = self.data_triggers[name].trigger(&vec![b'x'; number(bytes)]);
+                said(sent.map(|()| Value::Nothing))
+            }
+            ["take", name, wait] => said(self.interrupts[name].wait(time(wait)).map(|()| Value::Nothing)),
+            ["receive", name, bytes, wait] => {
+                let mut buffer = vec![0; number(bytes)];
+                match self.data_interrupts[name].wait(&mut buffer, time(wait)) {
+                    Ok(bytes) if bytes > 100 => format!("{bytes} bytes"),
+                    Ok(bytes) => String::from_utf8_lossy(&buffer[..bytes]).into_owned(),
+                    Err(NotTaken::Refused(refusal)) => format!("{refusal:?}"),
+                    Err(other) => format!("{other:?}"),
+                }
+            }
+            ["unhook", name] => {
+                self.triggers.remove(name);
+                self.data_triggers.remove(name);
+                "ok".to_owned()
+            }
+            ["end", name] => {
+                self.interrupts.remove(name);
+                self.data_interrupts.remove(name);
+                "ok".to_owned()
+            }
+            _ => return None,
+        })
+    }
+
+    /// Makes every call over and over, whatever is answered: nothing that is in the memory may be true. Says how many were not refused.
+    fn work(&mut self, rounds: u32) -> String {
+        let mut done = 0;
+        for round in 0..rounds {
+            let id = round % 3;
+            for line in [
+                format!("create s {id} 3000"),
+                "prepare s".to_owned(),
+                "available s".to_owned(),
+                format!("interrupt i plain {id}"),
+                format!("interrupt d data {id}"),
+                format!("connect r 4 {id} 2"),
+                format!("connect r 8 {id} 2"),
+                "map-local s 0 3000".to_owned(),
+                "map-remote r 0 3000".to_owned(),
+                "start r".to_owned(),
+                format!("hook t plain 4 {id} 2"),
+                format!("hook t data 8 {id} 2"),
+                "store s 0 something".to_owned(),
+                "check r".to_owned(),
+                "load r 2000 1000".to_owned(),
+                "trigger t".to_owned(),
+                "send t message".to_owned(),
+                "take i 1".to_owned(),
+                "receive d 2048 1".to_owned(),
+                "wait-local s 1".to_owned(),
+                "wait-remote r 1".to_owned(),
+                "unhook t".to_owned(),
+                "unmap r".to_owned(),
+                "unmap s".to_owned(),
+                "disconnect r".to_owned(),
+                "remove-force s".to_owned(),
+                "end i".to_owned(),
+                "end d".to_owned(),
+            ] {
+                let words: Vec<&str> = line.split_whitespace().collect();
+                if self.has(&words) {
+                    done += u32::from(self.play(&words).starts_with("ok"));
+                }
+            }
+        }
+        format!("worked {done}")
+    }
+
+    /// Whether what a call is about was made.
+    fn has(&self, words: &[&str]) -> bool {
+        match *words {
+            ["prepare" | "available" | "map-local" | "wait-local" | "remove-force", name, ..] => {
+                self.locals.contains_key(name)
+            }
+            ["map-remote" | "start" | "wait-remote" | "disconnect", name, ..] => {
+                self.remotes.contains_key(name)
+            }
+            ["store" | "load", name, ..] => self.maps.contains_key(name),
+            ["check", name] => self.sequences.get(name).is_some_and(|(_, start)| start.is_some()),
+            ["trigger", name] => self.triggers.contains_key(name),
+            ["send", name, _] => self.data_triggers.contains_key(name),
+            ["take", name, _] => self.interrupts.contains_key(name),
+            ["receive", name, ..] => self.data_interrupts.contains_key(name),
+            _ => true,
         }
     }
 

@@ -1,0 +1,163 @@
+//! Triggering interrupts of other members, by loads and stores of this process.
+
+use std::sync::Arc;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use beeline_fabric::{
+    Call, InterruptNumber, MAX_MESSAGE_BYTES, NodeId, Refusal, RemoteInterrupt, Trigger as Words, Value,
+};
+use beeline_window::{SendError, Sent};
+
+use super::yard::SharedSender;
+use crate::member::BarMember;
+use crate::shared::Shared;
+use crate::words::OneMemory;
+
+/// A connection to an interrupt of a node. It ends when this is dropped. All threads may trigger, at the same time too.
+#[derive(Debug)]
+pub struct BarTrigger(Link);
+
+/// A connection to a data interrupt of a node. It ends when this is dropped.
+#[derive(Debug)]
+pub struct BarDataTrigger {
+    link: Link,
+    sender: SharedSender,
+}
+
+#[derive(Debug)]
+struct Link {
+    shared: Arc<Shared>,
+    remote: RemoteInterrupt,
+    words: Words<OneMemory>,
+    /// Whether the other member is there.
+    there: Arc<AtomicBool>,
+}
+
+impl Link {
+    #[inline]
+    fn check(&self) -> Result<(), Refusal> {
+        if !self.shared.process.is_this() {
+            return Err(Refusal::System);
+        }
+        // Acquire: pairs with the store in `Peer::forget`.
+        if !self.there.load(Ordering::Acquire) {
+            return Err(Refusal::NotConnected);
+        }
+        self.words.check()
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        if self.shared.process.is_this() {
+            let disconnect = Call::DisconnectInterrupt(self.remote);
+            let ended = self.shared.enter(|state, now| state.member.call(disconnect, now));
+            if let Err(refusal) = ended {
+                tracing::debug!(%refusal, "a trigger is dropped that is not connected");
+            }
+        }
+    }
+}
+
+impl BarTrigger {
+    /// Triggers the interrupt. What this thread stored before is seen by whoever takes it.
+    ///
+    /// # Errors
+    /// [`Refusal::NotConnected`]: the interrupt is removed, or its member has ended; that is known after the bound of the heartbeat.
+    /// [`Refusal::NoLinkAccess`] and [`Refusal::NoRemoteLinkAccess`]: a link is down.
+    #[inline]
+    pub fn trigger(&self) -> Result<(), Refusal> {
+        self.0.check()?;
+        self.0.words.raise();
+        Ok(())
+    }
+}
+
+impl BarDataTrigger {
+    /// Triggers the interrupt with a message of at most [`MAX_MESSAGE_BYTES`].
+    ///
+    /// # Errors
+    /// [`Refusal::IllegalParameter`]: the message is longer. [`Refusal::Nospc`]: too many are not taken yet; this one is not stored.
+    /// Others as [`BarTrigger::trigger`] has them.
+    #[inline]
+    pub fn trigger(&self, message: &[u8]) -> Result<(), Refusal> {
+        if message.len() > MAX_MESSAGE_BYTES {
+            return Err(Refusal::IllegalParameter);
+        }
+        self.link.check()?;
+        let mut sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
+        match sender.try_send(message) {
+            Ok(Sent::Sent) => Ok(()),
+            Ok(Sent::Full) => Err(Refusal::Nospc),
+            // It counts lines as free that were never sent.
+            Err(SendError::Credits(_) | SendError::ReceiverGone) => Err(Refusal::NotConnected),
+            Err(SendError::TooLong { .. }) => Err(Refusal::IllegalParameter),
+        }
+    }
+}
+
+impl BarMember {
+    /// Connects to an interrupt of a node, as soon as it is there; at most `timeout`, at zero at once or not at all.
+    ///
+    /// # Errors
+    /// [`Refusal::Timeout`], if there was a time; at a timeout of zero the reason.
+    pub fn connect_interrupt(
+        &self,
+        node: NodeId,
+        number: InterruptNumber,
+        timeout: Option<Duration>,
+    ) -> Result<BarTrigger, Refusal> {
+        Ok(BarTrigger(self.link((node, number), false, timeout)?))
+    }
+
+    /// As [`BarMember::connect_interrupt`], to a data interrupt.
+    ///
+    /// # Errors
+    /// As [`BarMember::connect_interrupt`]; [`Refusal::Nospc`]: this member is connected to as many data interrupts of that one as there
+    /// are windows for, 1 to 8 by the size of the memory.
+    pub fn connect_data_interrupt(
+        &self,
+        node: NodeId,
+        number: InterruptNumber,
+        timeout: Option<Duration>,
+    ) -> Result<BarDataTrigger, Refusal> {
+        let link = self.link((node, number), true, timeout)?;
+        let place = link.words.place();
+        let sender = self.shared.enter(|state, _| {
+            let peer = state.peers.iter().find(|peer| Arc::ptr_eq(&peer.there, &link.there));
+            let peer = peer.ok_or(Refusal::NotConnected)?;
+            let number = peer.number.ok_or(Refusal::NotConnected)?;
+            peer.yard.sender(number, place).ok_or(Refusal::Nospc)
+        })?;
+        Ok(BarDataTrigger { link, sender })
+    }
+
+    fn link(
+        &self,
+        (node, number): (NodeId, InterruptNumber),
+        has_data: bool,
+        timeout: Option<Duration>,
+    ) -> Result<Link, Refusal> {
+        let shared = &self.shared;
+        let timeout_nanos = timeout.map(|timeout| u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
+        let adapter = shared.adapter;
+        let connect = Call::ConnectInterrupt { node, number, has_data, adapter, timeout_nanos };
+        let Value::Trigger(remote) = shared.call(connect)? else { return Err(Refusal::System) };
+        shared.enter(|state, now| {
+            let own = state.board.view();
+            let made = state.member.trigger(remote, &own).and_then(|(pair, words)| {
+                let peer = state.peer_of(pair).ok_or(Refusal::NotConnected)?;
+                Ok((words, Arc::clone(&peer.there)))
+            });
+            match made {
+                Ok((words, there)) => Ok(Link { shared: Arc::clone(shared), remote, words, there }),
+                Err(refusal) => {
+                    let _gone = state.member.call(Call::DisconnectInterrupt(remote), now);
+                    Err(refusal)
+                }
+            }
+        })
+    }
+}

@@ -1,0 +1,96 @@
+//! An interrupt of this member, as threads take from it and wait for it. Its lock is held for one look.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use beeline_contract_memory::WaitPolicy;
+use beeline_fabric::{InterruptKind, MemberNumber, PairId, Place, Refusal, Take};
+
+use super::inbox::Inbox;
+use crate::space::Space;
+use crate::waiting::wait_with;
+use crate::words::View;
+
+#[derive(Debug)]
+pub(crate) struct Waited {
+    pub(crate) space: Arc<Space>,
+    /// The slot of this member.
+    pub(crate) own: usize,
+    what: Mutex<What>,
+    is_removed: AtomicBool,
+}
+
+/// What there is to be taken.
+#[derive(Debug)]
+pub(crate) enum What {
+    Counts(Take<View>),
+    Messages(Inbox),
+}
+
+impl What {
+    pub(crate) fn new(kind: InterruptKind, owner: MemberNumber, place: Place) -> Self {
+        match kind {
+            InterruptKind::Plain => What::Counts(Take::new(place, false)),
+            InterruptKind::Counting => What::Counts(Take::new(place, true)),
+            InterruptKind::Data => What::Messages(Inbox::new(owner, place)),
+        }
+    }
+}
+
+impl Waited {
+    pub(crate) fn new(space: &Arc<Space>, own: usize, what: What) -> Self {
+        Waited { space: Arc::clone(space), own, what: Mutex::new(what), is_removed: AtomicBool::new(false) }
+    }
+
+    /// Takes in the member of a slot, which may trigger it.
+    pub(crate) fn admit(&self, pair: PairId, slot: usize) {
+        match &mut *self.lock() {
+            What::Counts(take) => take.admit(pair, View::new(self.space.uses(slot, self.own))),
+            What::Messages(inbox) => inbox.admit(pair, slot),
+        }
+    }
+
+    /// Learns that a member is gone. What it has triggered is still taken.
+    pub(crate) fn gone(&self, pair: PairId) {
+        match &mut *self.lock() {
+            What::Counts(take) => take.retain(|other| other != pair),
+            What::Messages(inbox) => inbox.gone(pair),
+        }
+    }
+
+    /// Ends every wait. Whether it was removed before.
+    pub(crate) fn remove(&self) -> bool {
+        // Release: pairs with the load in `wait`.
+        self.is_removed.swap(true, Ordering::Release)
+    }
+
+    /// Waits until `take` finds something, `timeout` at most; at zero it looks once.
+    pub(crate) fn wait<T>(
+        &self,
+        policy: WaitPolicy,
+        timeout: Option<Duration>,
+        mut take: impl FnMut(&mut What) -> Option<T>,
+    ) -> Result<T, Refusal> {
+        let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let found = wait_with(policy, until, |_| {
+            // Acquire: pairs with the store in `remove`.
+            if self.is_removed.load(Ordering::Acquire) {
+                return Err(Refusal::Cancelled);
+            }
+            if !self.space.is_intact() {
+                return Err(Refusal::NoLinkAccess);
+            }
+            let found = take(&mut self.lock());
+            if found.is_none() && timeout == Some(Duration::ZERO) {
+                return Err(Refusal::Timeout);
+            }
+            Ok(found)
+        })?;
+        found.ok_or(Refusal::Timeout)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, What> {
+        self.what.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,155 @@
+//! Interrupts between processes that have the path of a file in common.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
+
+mod support;
+
+use rustix::process::Signal;
+use support::{Memory, Process};
+
+#[test]
+fn role() {
+    support::play();
+}
+
+/// A process of node 4 with an interrupt `i` of number 7, and one of node 8 that triggers it by `t`.
+fn hooked(memory: &Memory, kind: &str) -> (Process, Process) {
+    let (mut owner, mut user) = (memory.member(4), memory.member(8));
+    owner.expect(&format!("interrupt i {kind} 7"), "ok");
+    user.expect(&format!("hook t {kind} 4 7 forever"), "ok");
+    (owner, user)
+}
+
+#[test]
+fn triggers_end_waits_and_are_one_unless_they_are_counted() {
+    for (kind, second) in [("plain", "Timeout"), ("counting", "ok")] {
+        let memory = Memory::new();
+        let (mut owner, mut user) = hooked(&memory, kind);
+        owner.expect("take i 0", "Timeout");
+        owner.tell("take i forever");
+        user.expect("trigger t", "ok");
+        assert_eq!(owner.hear(), "ok");
+        user.expect("trigger t", "ok");
+        user.expect("trigger t", "ok");
+        owner.expect("take i 0", "ok");
+        owner.expect("take i 0", second);
+        owner.expect("take i 0", "Timeout");
+        owner.expect("end i", "ok");
+        user.expect("trigger t", "NotConnected");
+        owner.finish();
+        user.finish();
+    }
+}
+
+#[test]
+fn number_of_an_interrupt_is_one_members_of_a_node() {
+    let memory = Memory::new();
+    let (mut owner, user) = hooked(&memory, "plain");
+    let mut other = memory.member(4);
+    other.expect("interrupt j plain 7", "IntnoUsed");
+    other.expect("interrupt j data 7", "ok");
+    owner.expect("hook own data 4 7 forever", "ok");
+    owner.expect("send own message", "ok");
+    other.expect("receive j 100 forever", "message");
+    owner.finish();
+    other.finish();
+    user.finish();
+}
+
+#[test]
+fn messages_come_in_order_and_a_full_window_takes_no_more() {
+    let memory = Memory::new();
+    let (mut owner, mut user) = hooked(&memory, "data");
+    owner.expect("receive i 100 0", "Timeout");
+    owner.tell("receive i 100 forever");
+    user.expect("send t first", "ok");
+    assert_eq!(owner.hear(), "first");
+    user.expect("send t second", "ok");
+    user.expect("send-long t 2048", "ok");
+    owner.expect("receive i 5 0", "Overflow { bytes: 6 }");
+    owner.expect("receive i 100 0", "second");
+    owner.expect("receive i 2048 0", "2048 bytes");
+    for _ in 0..9 {
+        user.expect("send-long t 2048", "ok");
+        user.expect("send-long t 2048", "Nospc");
+        owner.expect("receive i 2048 forever", "2048 bytes");
+    }
+    user.expect("send-long t 2049", "IllegalParameter");
+    owner.finish();
+    user.finish();
+}
+
+/// A pair has four windows in a memory of this size.
+#[test]
+fn window_is_another_interrupts_when_nobody_uses_it_and_all_was_taken() {
+    let memory = Memory::new();
+    let (mut owner, mut user) = hooked(&memory, "data");
+    for id in 8..12 {
+        owner.expect(&format!("interrupt i{id} data {id}"), "ok");
+    }
+    for id in 8..11 {
+        user.expect(&format!("hook t{id} data 4 {id} forever"), "ok");
+    }
+    user.expect("hook t11 data 4 11 0", "Nospc");
+    user.expect("send t late", "ok");
+    user.expect("unhook t", "ok");
+    user.expect("hook t11 data 4 11 0", "Nospc");
+    owner.expect("receive i 100 forever", "late");
+    user.expect("hook t11 data 4 11 0", "ok");
+    user.expect("send t11 next", "ok");
+    owner.expect("receive i11 100 forever", "next");
+    // And back again.
+    user.expect("unhook t11", "ok");
+    user.expect("hook t data 4 7 0", "ok");
+    user.expect("send t again", "ok");
+    owner.expect("receive i 100 forever", "again");
+    owner.finish();
+    user.finish();
+}
+
+#[test]
+fn what_a_killed_member_has_triggered_is_taken() {
+    let memory = Memory::new();
+    let (mut owner, mut user) = hooked(&memory, "counting");
+    owner.expect("interrupt d data 7", "ok");
+    user.expect("hook d data 4 7 forever", "ok");
+    user.expect("trigger t", "ok");
+    user.expect("trigger t", "ok");
+    user.expect("send d last", "ok");
+    user.kill();
+    owner.await_answer("probe 8", "NodeNotResponding");
+    owner.expect("take i 0", "ok");
+    owner.expect("take i 0", "ok");
+    owner.expect("take i 0", "Timeout");
+    owner.expect("receive d 100 0", "last");
+    owner.expect("receive d 100 0", "Timeout");
+    owner.finish();
+}
+
+#[test]
+fn trigger_of_a_killed_member_is_refused_within_the_bound() {
+    let memory = Memory::new();
+    let (owner, mut user) = hooked(&memory, "data");
+    owner.kill();
+    user.await_answer("send t message", "NotConnected");
+    user.expect("hook t data 4 7 0", "NodeNotResponding");
+    user.finish();
+}
+
+#[test]
+fn member_that_was_stopped_hooks_anew_and_its_messages_come() {
+    let memory = Memory::new();
+    let (mut owner, mut user) = hooked(&memory, "data");
+    user.expect("send t first", "ok");
+    owner.expect("receive i 100 forever", "first");
+    user.signal(Signal::STOP);
+    owner.await_answer("probe 8", "NodeNotResponding");
+    user.signal(Signal::CONT);
+    user.await_answer("send t second", "NotConnected");
+    owner.await_answer("probe 8", "ok");
+    user.expect("unhook t", "ok");
+    user.expect("hook t data 4 7 forever", "ok");
+    user.expect("send t third", "ok");
+    owner.expect("receive i 100 forever", "third");
+    owner.finish();
+    user.finish();
+}

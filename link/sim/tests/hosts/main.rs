@@ -207,6 +207,30 @@ fn access_of_what_is_no_memory_is_counted_where_it_comes() {
 }
 
 #[test]
+fn requester_that_is_not_taken_writes_and_reads_nothing() {
+    let mut hosts = Hosts::new(switched(3, vec![vec![0, 1, 2]]), 1).unwrap();
+    let region = hosts.add_memory(HostId(1), 64);
+    hosts.set_requester(HostId(1), HostId(0), false);
+    let window = hosts.group_address(0).unwrap();
+    for (sender, taken) in [(0, false), (2, true), (0, true)] {
+        if sender == 0 && taken {
+            hosts.set_requester(HostId(1), HostId(0), true);
+        }
+        let faults = hosts.faults(HostId(1));
+        turn(&mut hosts, sender, |hosts, place| {
+            hosts.store_in_order(place, region.address, 7 + u64::from(sender));
+            hosts.store_in_order(place, window, 7 + u64::from(sender));
+            hosts.load_across(place, region.address);
+        });
+        let copied = hosts.group_memory(HostId(1), 0).unwrap();
+        let found = [region, copied].map(|region| load(&mut hosts, 1, region, 0) == 7 + u64::from(sender));
+        assert_eq!((found, hosts.loaded(place(sender)) != LOST), ([taken; 2], taken), "of host {sender}");
+        assert_eq!(hosts.faults(HostId(1)) - faults, if taken { 0 } else { 3 });
+    }
+    assert!(hosts.is_at_rest());
+}
+
+#[test]
 fn hosts_that_cannot_be_are_refused() {
     let refused = |settings: HostsSettings| Hosts::new(settings, 1).err().unwrap();
     assert!(matches!(refused(switched(65, vec![])), HostsError::Count { what: "hosts", .. }));

@@ -1,5 +1,7 @@
 //! Hosts: their cores, root complexes and memories, and all that is between them.
 
+use std::collections::BTreeSet;
+
 use super::topology::{End, Topology, group_begins_at};
 use super::{HostId, HostsError, HostsEvent, HostsSettings, Place, Region};
 use crate::cpu::{Core, FenceAck};
@@ -39,8 +41,10 @@ pub(super) struct Host {
     pub is_up: bool,
     /// How often its link has gone down.
     pub downs: u64,
-    /// Accesses of others that were no memory of it.
+    /// Accesses of others that were no memory of it, or of whom it takes none.
     pub faults: u64,
+    /// Whose requests its bridge does not let in.
+    pub refused: BTreeSet<HostId>,
     /// The core that gets the next place that is free in the root complex.
     pub served_next: usize,
 }
@@ -121,6 +125,19 @@ impl Hosts {
         self.switch.as_mut().is_some_and(set)
     }
 
+    /// Says whether a host takes requests of another: the table of requesters in its bridge, at no cost. At first it does of all.
+    ///
+    /// # Panics
+    /// If there is no such host.
+    pub fn set_requester(&mut self, host: HostId, requester: HostId, is_taken: bool) {
+        let refused = &mut self.host_mut(host).refused;
+        if is_taken {
+            refused.remove(&requester);
+        } else {
+            refused.insert(requester);
+        }
+    }
+
     /// The count of groups of the settings; their numbers are below it.
     pub fn groups(&self) -> usize {
         self.settings.groups().len()
@@ -149,7 +166,7 @@ impl Hosts {
         self.settings.core.poll
     }
 
-    /// Accesses of others that were no memory of a host.
+    /// Accesses of others that were no memory of a host, or that it does not take.
     ///
     /// # Panics
     /// If there is no such host.
@@ -230,6 +247,7 @@ impl Host {
             is_up: true,
             downs: 0,
             faults: 0,
+            refused: BTreeSet::new(),
             served_next: 0,
         }
     }

@@ -103,6 +103,12 @@ impl Hosts {
             self.lose(&tlp);
             return;
         }
+        if !is_answer && self.host(host).refused.contains(&from) {
+            self.links[link].free(side, &tlp, &mut self.calendar);
+            self.host_mut(host).faults += 1;
+            self.lose(&tlp);
+            return;
+        }
         if tlp.kind == Kind::MemoryRead {
             self.links[link].free(side, &tlp, &mut self.calendar);
             self.is_read(host, &tlp);

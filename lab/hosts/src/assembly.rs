@@ -8,7 +8,7 @@ use beeline_platforms::{Kind, Platform};
 
 /// How long a lost answer is waited for: the default range of Device Control 2 is 50 us to 50 ms.
 const COMPLETION_TIMEOUT: Picoseconds = Picoseconds::from_ns(50_000);
-/// No host of this has a device.
+/// Devices are at the switch, and have no windows.
 const NO_WINDOWS: Aperture = Aperture { offset_bytes: 64, stride_bytes: 64, window_lines: 1, queues: 1 };
 
 /// How hosts are joined.
@@ -19,6 +19,8 @@ pub enum Shape {
     /// So many, by the central switch of the platform, which stands after the first half of the hops.
     Switch {
         hosts: u16,
+        /// Devices at ports of their own, by a link like that of the last port.
+        devices: u16,
         /// Reflective memory: the hosts of each group.
         groups: Vec<Vec<u16>>,
     },
@@ -37,14 +39,21 @@ pub fn hosts(platform: &Platform, shape: &Shape) -> Result<HostsSettings, LabErr
     let row = Row { first: one.link.clone(), further: one.further.clone() };
     let joined = match shape {
         Shape::Pair => Joined::Row(row),
-        Shape::Switch { hosts, groups } => {
+        Shape::Switch { hosts, devices, groups } => {
             let ports = platform.switch.as_ref().map_or(0, |switch| switch.ports.value);
-            let (Some(switch), true) = (&platform.switch, u32::from(*hosts) <= ports) else {
-                let what = format!("{hosts} hosts at a central switch of {ports} ports ({})", platform.name);
+            let (Some(switch), true) = (&platform.switch, u32::from(*hosts) + u32::from(*devices) <= ports)
+            else {
+                let what = format!(
+                    "{hosts} hosts and {devices} devices at a central switch of {ports} ports ({})",
+                    platform.name
+                );
                 return Err(LabError::Traffic { what, advice: "ask for as many as its [switch] has ports" });
             };
             let (near, far) = halves(&row);
+            let port = far.further.last().map_or(&far.first, |last| &last.link).clone();
+            let device = Row { first: port, further: Vec::new() };
             let rows = (0..*hosts).map(|host| if host == 0 { near.clone() } else { far.clone() });
+            let rows = rows.chain((0..*devices).map(|_| device.clone()));
             Joined::Switch {
                 latency: Picoseconds(switch.latency_ns.value.picoseconds()),
                 rows: rows.collect(),

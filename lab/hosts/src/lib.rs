@@ -2,10 +2,13 @@
 //!
 //! Nothing of the fabric is written twice: a member here is the state machine that runs in processes, over words that are pushed into the
 //! memory of other hosts ([`Across`]). From: a platform file ([`hosts`]), and programs ([`run`]). To: `link/sim`. Not here: what
-//! anything costs, and devices. Record 0049.
+//! anything costs. Records 0049, 0060 and 0061.
 #![forbid(unsafe_code)]
 
 mod assembly;
+mod attached;
+mod device;
+mod devices;
 mod group;
 mod mapped;
 mod measure;
@@ -18,6 +21,7 @@ mod wiring;
 mod words;
 
 pub use assembly::{Shape, hosts};
+pub use device::Device;
 pub use group::HeldGroup;
 pub use mapped::{Mapped, Start};
 pub use measure::{multicast_ns, ping_pong_ns, store_latency_ns};

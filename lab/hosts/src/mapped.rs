@@ -1,8 +1,9 @@
 //! A segment of other hosts, mapped: stores that cross, and sequences that say whether they have come.
 
 use beeline_fabric::{ConnectionView, SequenceStart, SequenceStatus};
-use beeline_link_sim::machine::hosts::HostId;
+use beeline_link_sim::machine::hosts::{HostId, LOST};
 
+use crate::device::Device;
 use crate::session::{Losses, Sessions};
 use crate::words::View;
 
@@ -14,11 +15,13 @@ pub struct Mapped {
     pub(crate) bytes: usize,
     /// Those whose memories the stores come to, as the connection knew them when this was mapped.
     pub(crate) holders: Vec<(HostId, ConnectionView<View>)>,
+    /// Whose memory it is, if it is none of a host.
+    pub(crate) device: Option<Device>,
 }
 
-/// How each holder stood when a sequence began.
+/// How each holder stood when a sequence began, and how often the link of the device had gone down, whose memory it is.
 #[derive(Clone, Debug)]
-pub struct Start(Vec<(HostId, SequenceStart, Losses)>);
+pub struct Start(Vec<(HostId, SequenceStart, Losses)>, u64);
 
 impl Mapped {
     /// Stores bytes, of which the first and the number are multiples of eight.
@@ -60,6 +63,11 @@ impl Mapped {
         self.sessions.core.fence();
     }
 
+    /// The address of the part in the fabric, for devices that store to it or read it.
+    pub fn io_address(&self) -> u64 {
+        self.address
+    }
+
     /// How many holders there are whose memories the stores come to.
     pub fn holders(&self) -> usize {
         self.there().count()
@@ -67,6 +75,11 @@ impl Mapped {
 
     fn there(&self) -> impl Iterator<Item = &(HostId, ConnectionView<View>)> {
         self.holders.iter().filter(|(host, view)| self.sessions.is_there(*host) && view.is_there())
+    }
+
+    /// What the switch counts at the port of the device.
+    fn downs_of_device(&self) -> u64 {
+        self.device.map_or(0, |device| self.sessions.core.downs_of(device.at))
     }
 
     /// Begins a sequence, if all links are up and nothing that was lost is still to be pushed anew.
@@ -81,11 +94,15 @@ impl Mapped {
         if holders.is_empty() {
             return (SequenceStatus::NotRetriable, None);
         }
-        (SequenceStatus::Ok, Some(Start(holders)))
+        (SequenceStatus::Ok, Some(Start(holders, self.downs_of_device())))
     }
 
     /// Waits until all stores so far have come to every holder that is there, and says what happened since a sequence began.
     pub fn check(&self, start: &Start) -> SequenceStatus {
+        self.sessions.core.fence();
+        // No read passes a write of the same source, and the host whose segment it is does not see what comes to its device.
+        let answer = self.device.map_or(0, |device| self.sessions.core.load_across(device.probe()));
+        let is_device_lost = answer == LOST || self.downs_of_device() != start.1;
         for (host, ..) in &start.0 {
             // Whom it cannot confirm has no losses to compare from here on.
             let _ = self.sessions.confirm(*host);
@@ -94,7 +111,7 @@ impl Mapped {
         for (host, began, losses) in &start.0 {
             // Whoever is gone has no use for what was stored.
             let Some((_, view)) = self.there().find(|(it, _)| it == host) else { continue };
-            let has_lost = self.sessions.losses(*host) != Some(*losses);
+            let has_lost = is_device_lost || self.sessions.losses(*host) != Some(*losses);
             let found = match view.check(*began) {
                 SequenceStatus::Ok if !has_lost => SequenceStatus::Ok,
                 SequenceStatus::Ok if self.sessions.core.is_link_up() => SequenceStatus::Retriable,

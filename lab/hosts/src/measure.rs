@@ -59,7 +59,7 @@ pub fn ping_pong_ns(platform: &Platform, seed: u64) -> Result<f64, LabError> {
 /// The platform has no central switch, or one of fewer ports.
 pub fn multicast_ns(platform: &Platform, hosts_of_group: u16, seed: u64) -> Result<f64, LabError> {
     let groups = vec![(0..hosts_of_group).collect()];
-    let settings = hosts(platform, &Shape::Switch { hosts: hosts_of_group, groups })?;
+    let settings = hosts(platform, &Shape::Switch { hosts: hosts_of_group, devices: 0, groups })?;
     let mut hosts = Hosts::new(settings, seed).map_err(|error| no_hosts(&error))?;
     let wiring = Wiring::new(&mut hosts, hosts_of_group);
     let costs = costs(platform);

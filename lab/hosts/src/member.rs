@@ -7,6 +7,7 @@ use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::machine::Next;
 use beeline_link_sim::machine::hosts::{HostId, Region};
 
+use crate::attached::{Attached, address_of};
 use crate::mapped::Mapped;
 use crate::names::Names;
 use crate::peer::{Change, Peer};
@@ -18,11 +19,14 @@ use crate::words::{Across, Published, Readers, View};
 /// A member of the fabric, the only one of its host.
 pub struct HostMember {
     pub(crate) member: Member<Across>,
-    sessions: Sessions,
+    pub(crate) sessions: Sessions,
     board: Published,
     pub(crate) names: Names,
     /// The groups that it holds, by their numbers at the switch.
     pub(crate) groups: BTreeMap<LocalSegment, usize>,
+    pub(crate) attached: Attached,
+    /// Entries of its board whose memory is of a device.
+    pub(crate) devices: BTreeMap<LocalSegment, Slot>,
     /// By host, what is claimed of it.
     claims: Vec<Published>,
     peers: Vec<Peer>,
@@ -47,6 +51,7 @@ impl HostMember {
         let at = usize::from(own.0);
         let board = table(here.board, &|peer| wiring.of(peer).boards[at]);
         let names = table(here.names, &|peer| wiring.of(peer).names_of[at]);
+        let attached = table(here.attached, &|peer| wiring.of(peer).attached_of[at]);
         let claims = (0..).zip(&here.claims).map(|(peer, words)| {
             let peer = HostId(peer);
             let copies = vec![(peer, wiring.of(peer).claimed[at])];
@@ -65,6 +70,8 @@ impl HostMember {
             board,
             names: Names::new(sessions.clone(), names),
             groups: BTreeMap::new(),
+            attached: Attached::new(attached, View::new(core.clone(), here.attached)),
+            devices: BTreeMap::new(),
             peers: wiring.others(own).map(|peer| Peer::new(peer, random(peer))).collect(),
             sessions,
             told: VecDeque::new(),
@@ -92,10 +99,11 @@ impl HostMember {
     pub fn call(&mut self, call: Call) -> Result<Value, Refusal> {
         let done = self.member.call(call, self.nanos())?;
         self.carry_out();
-        if let Call::RemoveSegment { local, .. } = call
-            && let Some(group) = self.groups.remove(&local)
-        {
-            self.core().set_receives(group, false);
+        if let Call::RemoveSegment { local, .. } = call {
+            if let Some(group) = self.groups.remove(&local) {
+                self.core().set_receives(group, false);
+            }
+            self.detach(local);
         }
         let ticket = match done {
             Done::Now(value) => return Ok(value),
@@ -144,14 +152,23 @@ impl HostMember {
     /// # Errors
     /// As the member refuses it.
     pub fn map(&mut self, remote: RemoteSegment, part: Part) -> Result<Mapped, Refusal> {
-        let Value::MapRemote(pair, Memory::Bank { offset }, part) =
-            self.call(Call::MapRemote(remote, part))?
-        else {
+        let Value::MapRemote(pair, memory, part) = self.call(Call::MapRemote(remote, part))? else {
             return Err(Refusal::IllegalOperation);
         };
-        let address = |peer: HostId| self.sessions.wiring.of(peer).bank.address + offset + part.offset;
         let peer = self.provider(pair).ok_or(Refusal::NotConnected)?;
-        self.mapped(remote, address(peer), part.bytes)
+        match memory {
+            Memory::Bank { offset } => {
+                let address = self.sessions.wiring.of(peer).bank.address + offset + part.offset;
+                self.mapped(remote, address, part.bytes)
+            }
+            Memory::Own { slot } => {
+                let begins = address_of(&self.sessions, peer, slot).ok_or(Refusal::IllegalOperation)?;
+                let address = begins.checked_add(part.offset).ok_or(Refusal::ConnectionRefused)?;
+                let device = self.device_of(address, part.bytes).ok_or(Refusal::ConnectionRefused)?;
+                let mapped = self.mapped(remote, address, part.bytes)?;
+                Ok(Mapped { device: Some(device), ..mapped })
+            }
+        }
     }
 
     /// What stores at an address of a connection's memory come to.
@@ -165,7 +182,7 @@ impl HostMember {
         let first = self.member.view(remote, &own)?.ok_or(Refusal::NotConnected)?;
         let views = std::iter::once(first).chain(self.member.views_of_others(remote, &own));
         let holders = views.filter_map(|(pair, view)| Some((self.provider(pair)?, view))).collect();
-        Ok(Mapped { sessions: self.sessions.clone(), address, bytes: bytes as usize, holders })
+        Ok(Mapped { sessions: self.sessions.clone(), address, bytes: bytes as usize, holders, device: None })
     }
 
     fn provider(&self, pair: PairId) -> Option<HostId> {
@@ -218,7 +235,8 @@ impl HostMember {
             }
             let (host, rung) = (peer.host, self.sessions.rung(peer.host));
             peer.rung = rung;
-            let tables = [&self.board, self.names.words(), &self.claims[usize::from(host.0)]];
+            let tables =
+                [&self.board, self.names.words(), self.attached.words(), &self.claims[usize::from(host.0)]];
             self.sessions.renew(host, || tables.iter().for_each(|table| table.push_to(host)));
         }
         self.member.look(self.nanos());

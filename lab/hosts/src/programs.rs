@@ -216,6 +216,11 @@ impl Core {
         self.hosts(|hosts, place| hosts.downs(place.host))
     }
 
+    /// How often the link at the port of a device has gone down.
+    pub(crate) fn downs_of(&self, device: HostId) -> u64 {
+        self.hosts(|hosts, _| hosts.downs(device))
+    }
+
     /// Whether this host's link is up.
     pub fn is_link_up(&self) -> bool {
         self.hosts(|hosts, place| hosts.is_up(place.host))
@@ -234,5 +239,10 @@ impl Core {
     /// Has a group copied to this host from here on, or not. `false` if the switch does not do that.
     pub(crate) fn set_receives(&self, group: usize, receives: bool) -> bool {
         self.hosts(|hosts, place| hosts.set_receives(place.host, group, receives))
+    }
+
+    /// Has a host take requests of another one, or of a device, or not.
+    pub(crate) fn set_requester(&self, host: HostId, requester: HostId, is_taken: bool) {
+        self.hosts(|hosts, _| hosts.set_requester(host, requester, is_taken));
     }
 }

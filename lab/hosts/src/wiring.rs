@@ -5,10 +5,15 @@ use std::sync::Arc;
 use beeline_fabric::{BOARD_WORDS, NodeId, USE_WORDS};
 use beeline_link_sim::machine::hosts::{HostId, Hosts, Region};
 
+use crate::device::Device;
+
 /// Bytes of a host's bank of segments.
 pub const BANK_BYTES: usize = 4 << 20;
 /// Entries of a host's table of names.
 pub(crate) const NAMES: u32 = 256;
+/// Entries of a host's table of memory of devices.
+pub(crate) const ATTACHED: u32 = 64;
+const ATTACHED_WORDS: usize = 2 * ATTACHED as usize;
 const NAME_WORDS: usize = 2 * NAMES as usize;
 const LINE_BYTES: usize = 64;
 
@@ -22,11 +27,13 @@ pub fn node_of(host: HostId) -> NodeId {
 pub(crate) struct Memories {
     pub board: Region,
     pub names: Region,
+    pub attached: Region,
     /// By peer, what this host claims of it.
     pub claims: Vec<Region>,
     /// By peer, copies of its words.
     pub boards: Vec<Region>,
     pub names_of: Vec<Region>,
+    pub attached_of: Vec<Region>,
     pub claimed: Vec<Region>,
     /// By peer, a line of words: see `session.rs`.
     pub sessions: Region,
@@ -35,13 +42,20 @@ pub(crate) struct Memories {
     pub bank: Region,
 }
 
-/// The memories of all hosts. Clones are the same.
+/// The memories of all hosts, and the devices. Clones are the same.
 #[derive(Clone, Debug)]
-pub struct Wiring(Arc<Vec<Memories>>);
+pub struct Wiring(Arc<(Vec<Memories>, Vec<Device>)>);
 
 impl Wiring {
     /// Makes the memories of so many hosts, of which none receives what goes to a group until its member joins.
     pub fn new(hosts: &mut Hosts, count: u16) -> Wiring {
+        Wiring::with_devices(hosts, count, &[])
+    }
+
+    /// As [`Wiring::new`], with devices of so many bytes at the ports behind those of the hosts.
+    pub fn with_devices(hosts: &mut Hosts, count: u16, bytes: &[usize]) -> Wiring {
+        let devices = (count..).zip(bytes);
+        let devices = devices.map(|(at, bytes)| Device::new(hosts, count, HostId(at), *bytes)).collect();
         for (group, host) in (0..hosts.groups()).flat_map(|group| (0..count).map(move |host| (group, host))) {
             hosts.set_receives(HostId(host), group, false);
         }
@@ -52,25 +66,33 @@ impl Wiring {
             Memories {
                 board: add(board),
                 names: add(NAME_WORDS * 8),
+                attached: add(ATTACHED_WORDS * 8),
                 claims: peers.clone().map(|_| add(claims)).collect(),
                 boards: peers.clone().map(|_| add(board)).collect(),
                 names_of: peers.clone().map(|_| add(NAME_WORDS * 8)).collect(),
+                attached_of: peers.clone().map(|_| add(ATTACHED_WORDS * 8)).collect(),
                 claimed: peers.map(|_| add(claims)).collect(),
                 sessions: add(usize::from(count) * LINE_BYTES),
                 beats: add(usize::from(count) * LINE_BYTES),
                 bank: add(BANK_BYTES),
             }
         });
-        Wiring(Arc::new(memories.collect()))
+        let memories = memories.collect();
+        Wiring(Arc::new((memories, devices)))
     }
 
     pub(crate) fn of(&self, host: HostId) -> &Memories {
-        &self.0[usize::from(host.0)]
+        &self.0.0[usize::from(host.0)]
+    }
+
+    /// Devices at the ports behind those of the hosts, in the order of the ports.
+    pub fn devices(&self) -> &[Device] {
+        &self.0.1
     }
 
     /// All hosts but one.
     pub(crate) fn others(&self, host: HostId) -> impl Iterator<Item = HostId> + use<> {
-        (0..self.0.len() as u16).map(HostId).filter(move |other| *other != host)
+        (0..self.0.0.len() as u16).map(HostId).filter(move |other| *other != host)
     }
 }
 

@@ -18,35 +18,11 @@ const BYTES: u64 = 4096;
 /// Hosts at a switch with two groups; of the second the first hosts are chosen.
 fn switched(count: u16, chosen: u16) -> HostsSettings {
     let groups = vec![(0..count).collect(), (0..chosen).collect()];
-    hosts(&Platform::named("vpx3-1259-gen2x4-linux").unwrap(), &Shape::Switch { hosts: count, groups })
-        .unwrap()
-}
-
-type HostProgram<'a, T> = Box<dyn FnOnce(Core, Wiring) -> T + Send + 'a>;
-
-/// Runs a program on each host, to which something happens.
-fn each<T: Send>(
-    settings: HostsSettings,
-    happens: impl FnOnce(&mut Hosts),
-    programs: Vec<HostProgram<'_, T>>,
-) -> (Vec<T>, Hosts) {
-    let mut hosts = Hosts::new(settings, 1).unwrap();
-    let wiring = Wiring::new(&mut hosts, programs.len() as u16);
-    happens(&mut hosts);
-    let programs = (0..).zip(programs).map(|(host, program)| {
-        let wiring = wiring.clone();
-        let program: Program<'_, T> = (HostId(host), Box::new(move |core| program(core, wiring)));
-        program
-    });
-    run(hosts, programs.collect())
-}
-
-/// A member that has the words of all others.
-fn among(core: &Core, wiring: &Wiring, count: u16) -> HostMember {
-    let mut member = HostMember::new(core, wiring, 5);
-    let others: Vec<_> = (0..count).map(HostId).filter(|host| *host != core.host()).map(node_of).collect();
-    until(&mut member, |member| others.iter().all(|node| member.is_joined(*node)));
-    member
+    hosts(
+        &Platform::named("vpx3-1259-gen2x4-linux").unwrap(),
+        &Shape::Switch { hosts: count, devices: 0, groups },
+    )
+    .unwrap()
 }
 
 fn hold(member: &mut HostMember, bytes: u64) -> (HeldGroup, Region) {
@@ -66,12 +42,6 @@ fn copy_of(core: &Core, region: Region) -> Vec<u8> {
     let mut bytes = vec![0; BYTES as usize];
     core.copy_out(region, 0, &mut bytes);
     bytes
-}
-
-/// Serves until so many hosts have come here.
-fn meet(member: &mut HostMember, met: &AtomicU32, count: u32) {
-    met.fetch_add(1, Relaxed);
-    until(member, |_| met.load(Relaxed) >= count);
 }
 
 #[test]

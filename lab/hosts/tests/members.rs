@@ -288,7 +288,8 @@ fn user_of_a_segment_that_is_taken_by_force_is_told() {
 fn one_of_two_users_at_a_switch_is_lost_and_the_other_goes_on() {
     let platform = Platform::named("vpx3-1259-gen2x4-linux").unwrap();
     let mut machine =
-        Hosts::new(hosts(&platform, &Shape::Switch { hosts: 3, groups: vec![] }).unwrap(), 1).unwrap();
+        Hosts::new(hosts(&platform, &Shape::Switch { hosts: 3, devices: 0, groups: vec![] }).unwrap(), 1)
+            .unwrap();
     let wiring = Wiring::new(&mut machine, 3);
     let is_done = AtomicBool::new(false);
     let mut programs: Vec<Program<'_, usize>> = Vec::new();

@@ -1,5 +1,7 @@
-//! Two hosts and what their programs do.
+//! Hosts and what their programs do.
 #![allow(dead_code, reason = "each test uses a part")]
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use beeline_fabric::*;
 use beeline_hosts::*;
@@ -142,4 +144,47 @@ pub fn pattern(bytes: usize, seed: u64) -> Vec<u8> {
             (at.wrapping_mul(0x9e37_79b9) ^ (seed.wrapping_mul(0x85eb_ca6b) >> 3)) as u8 ^ (at >> 8) as u8
         })
         .collect()
+}
+
+pub type HostProgram<'a, T> = Box<dyn FnOnce(Core, Wiring) -> T + Send + 'a>;
+
+/// Runs a program on each host, to which something happens.
+pub fn each<T: Send>(
+    settings: HostsSettings,
+    happens: impl FnOnce(&mut Hosts),
+    programs: Vec<HostProgram<'_, T>>,
+) -> (Vec<T>, Hosts) {
+    each_beside(settings, &[], happens, programs)
+}
+
+/// As [`each`], with devices of so many bytes, whose programs come last.
+pub fn each_beside<T: Send>(
+    settings: HostsSettings,
+    devices: &[usize],
+    happens: impl FnOnce(&mut Hosts),
+    programs: Vec<HostProgram<'_, T>>,
+) -> (Vec<T>, Hosts) {
+    let mut hosts = Hosts::new(settings, 1).unwrap();
+    let wiring = Wiring::with_devices(&mut hosts, (programs.len() - devices.len()) as u16, devices);
+    happens(&mut hosts);
+    let programs = (0..).zip(programs).map(|(host, program)| {
+        let wiring = wiring.clone();
+        let program: Program<'_, T> = (HostId(host), Box::new(move |core| program(core, wiring)));
+        program
+    });
+    run(hosts, programs.collect())
+}
+
+/// A member that has the words of all others.
+pub fn among(core: &Core, wiring: &Wiring, count: u16) -> HostMember {
+    let mut member = HostMember::new(core, wiring, 5);
+    let others: Vec<_> = (0..count).map(HostId).filter(|host| *host != core.host()).map(node_of).collect();
+    until(&mut member, |member| others.iter().all(|node| member.is_joined(*node)));
+    member
+}
+
+/// Serves until so many hosts have come here.
+pub fn meet(member: &mut HostMember, met: &AtomicU32, count: u32) {
+    met.fetch_add(1, Relaxed);
+    until(member, |_| met.load(Relaxed) >= count);
 }

@@ -34,7 +34,7 @@ pub struct HostMember {
     link_was_up: bool,
 }
 
-fn adapter() -> AdapterNumber {
+pub(crate) fn adapter() -> AdapterNumber {
     AdapterNumber::new(0).expect("nodes have an adapter 0")
 }
 
@@ -185,12 +185,19 @@ impl HostMember {
         Ok(Mapped { sessions: self.sessions.clone(), address, bytes: bytes as usize, holders, device: None })
     }
 
-    fn provider(&self, pair: PairId) -> Option<HostId> {
+    pub(crate) fn provider(&self, pair: PairId) -> Option<HostId> {
         let of_pair = |peer: &&Peer| peer.provider == Some(pair);
         self.peers.iter().find(of_pair).map(|peer| peer.host)
     }
 
-    fn own_board(&self) -> View {
+    /// Members that use this one, with what they say that they use.
+    pub(crate) fn consumers(&self) -> impl Iterator<Item = (PairId, View)> {
+        let here = self.sessions.wiring.of(self.core().host());
+        let view = |peer: &Peer| View::new(self.core().clone(), here.claimed[usize::from(peer.host.0)]);
+        self.peers.iter().filter_map(move |peer| Some((peer.consumer?, view(peer))))
+    }
+
+    pub(crate) fn own_board(&self) -> View {
         View::new(self.core().clone(), self.sessions.wiring.of(self.core().host()).board)
     }
 

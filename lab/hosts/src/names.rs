@@ -1,7 +1,9 @@
 //! Names: a table of each host, which it pushes to every other one. Looking is loads of this host's memory.
 
 use beeline_contract_adapter::PublishPort;
-use beeline_fabric::{Answer, Candidate, Found, Holder, MemberNumber, Name, NameKind, NameOp, NodeId, Slot};
+use beeline_fabric::{
+    Answer, Candidate, Found, Holder, InterruptNumber, MemberNumber, Name, NameKind, NameOp, NodeId, Slot,
+};
 use beeline_link_sim::machine::hosts::{HostId, Region};
 
 use crate::session::Sessions;
@@ -122,12 +124,22 @@ impl Names {
         self.others().flat_map(|peer| self.found_at(peer, name)).collect()
     }
 
+    /// Interrupts of a node that have a number together.
+    pub(crate) fn shared(&self, node: NodeId, number: InterruptNumber) -> Vec<Candidate> {
+        let word = word_of(Name { kind: NameKind::SharedInterrupt, number: number.0 });
+        let there = self.others().find(|peer| node_of(*peer) == node);
+        there.map(|peer| self.at(peer, |entry| entry == word)).unwrap_or_default()
+    }
+
     /// Who finds an interrupt finds one of several, too.
     fn found_at(&self, peer: HostId, name: Name) -> Vec<Candidate> {
+        self.at(peer, |entry| entry & !IS_SHARED == word_of(name) & !IS_SHARED)
+    }
+
+    fn at(&self, peer: HostId, is_it: impl Fn(u64) -> bool) -> Vec<Candidate> {
         let here = self.sessions.wiring.of(self.sessions.core.host());
         let table = here.names_of[usize::from(peer.0)];
-        let entries = (0..NAMES).map(|at| self.entry(table, at));
-        let found = entries.filter(|(word, _)| word & !IS_SHARED == word_of(name) & !IS_SHARED);
+        let found = (0..NAMES).map(|at| self.entry(table, at)).filter(|(word, _)| is_it(*word));
         found.map(|(_, slot)| Candidate { member: member_of(peer), slot: Slot(slot as u16) }).collect()
     }
 

@@ -6,7 +6,7 @@ use core::ffi::c_void;
 use beeline_fabric::SequenceStatus;
 use beeline_fabric_process as process;
 use beeline_ffi::{Failure, Handle, Outcome};
-use beeline_mmio::{copy_in_raw, copy_out_raw, fence};
+use beeline_mmio::{copy_in_raw, copy_out_raw, fence, prefetch_copy_in};
 
 use crate::constants::{
     SCI_FLAG_BLOCK_READ, SCI_FLAG_ERROR_CHECK, SCI_FLAG_NO_FLUSH, SCI_FLAG_NO_STORE_BARRIER,
@@ -36,21 +36,31 @@ fn null_memory() -> Failure {
 }
 
 /// Copies between memory of the program and a part of a map, and looks how the connection stands.
-#[inline(always)]
+///
+/// One function for all that copy, with arguments that registers take: what is stored to the stack stands between the stores of two
+/// messages, of which fewer are then on their way to the cache at the same time.
+#[inline(never)]
 fn copy(
     sequence: Handle<Sequence>,
     memory: *mut u8,
     map: Handle<Map>,
-    (offset, bytes): (usize, usize),
+    offset: usize,
+    bytes: usize,
     flags: u32,
 ) -> Outcome<()> {
     MAPS.with(map, |map| {
         let mapped = map.part(offset, bytes)?;
+        let is_read = flags & SCI_FLAG_BLOCK_READ != 0;
+        if !is_read {
+            // While the rest is checked. Otherwise the stores of a message wait for their line one behind the other, and those of the next
+            // message behind them.
+            prefetch_copy_in(mapped);
+        }
         if memory.is_null() && bytes > 0 {
             return Err(null_memory());
         }
         is_one_or_null(sequence)?;
-        if flags & SCI_FLAG_BLOCK_READ != 0 {
+        if is_read {
             // SAFETY: `part` has found so many bytes in the map, which is not unmapped while it is shown; C passes as many at `memory`.
             unsafe { copy_out_raw(mapped, memory, bytes) };
         } else {
@@ -112,7 +122,7 @@ pub(crate) fn mem_cpy(
         if flags & SCI_FLAG_ERROR_CHECK != 0 && sequence.is_null() {
             return Err(Failure::invalid("sequence is NULL, and is to be checked"));
         }
-        copy(sequence, memory.cast(), map, (offset, bytes), flags)
+        copy(sequence, memory.cast(), map, offset, bytes, flags)
     });
 }
 
@@ -134,8 +144,8 @@ pub(crate) fn mem_cpy_dual(
         if flags & SCI_FLAG_ERROR_CHECK != 0 && (sequence.is_null() || other_sequence.is_null()) {
             return Err(Failure::invalid("a sequence is NULL, and is to be checked"));
         }
-        copy(sequence, memory.cast(), map, (offset, bytes), flags)?;
-        copy(other_sequence, memory.cast(), other_map, (other_offset, bytes), flags)
+        copy(sequence, memory.cast(), map, offset, bytes, flags)?;
+        copy(other_sequence, memory.cast(), other_map, other_offset, bytes, flags)
     });
 }
 
@@ -150,7 +160,7 @@ pub(crate) fn mem_copy(
 ) {
     edge("SCIMemCopy", error, (), || {
         VERSION_1.check(flags)?;
-        copy(Handle::NULL, memory.cast(), map, (offset as usize, bytes as usize), flags)
+        copy(Handle::NULL, memory.cast(), map, offset as usize, bytes as usize, flags)
     });
 }
 

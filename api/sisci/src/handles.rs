@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use beeline_ffi::{Handle, Kind, Outcome, Pinned};
+use beeline_ffi::{Failure, Handle, Kind, Outcome, Pinned};
 
 use crate::session::{self, Belongs, Session, not_initialized};
 
@@ -13,6 +13,13 @@ pub(crate) trait Object: Kind + Send + Sync {
     fn session(&self) -> &Arc<Session> {
         self.belongs().session()
     }
+}
+
+/// Why a handle names nothing: perhaps because the library is not initialized.
+#[cold]
+#[inline(never)]
+fn why_refused(refused: Failure) -> Failure {
+    if session::is_initialized() { refused } else { not_initialized() }
 }
 
 /// The objects of a kind. Put it into a `static`.
@@ -61,7 +68,7 @@ impl<T: Object> Table<T> {
         });
         match shown {
             Ok(result) => result,
-            Err(refused) => Err(if session::is_initialized() { refused } else { not_initialized() }),
+            Err(refused) => Err(why_refused(refused)),
         }
     }
 

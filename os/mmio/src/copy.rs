@@ -77,6 +77,12 @@ pub unsafe fn copy_in_raw(to: *mut u8, from: *const u8, bytes: usize) {
     unsafe { copy::<In>(to, from.cast_mut(), bytes) }
 }
 
+/// Has this core's cache fetch the line that [`copy_in_raw`] is about to store to first. A hint, at any address.
+#[inline(always)]
+pub fn prefetch_copy_in(to: *mut u8) {
+    crate::arch::prefetch_to_write(to);
+}
+
 /// Copies mapped memory to memory of the program, as [`copy_in_raw`] does in the other direction.
 ///
 /// # Safety
@@ -89,8 +95,23 @@ pub unsafe fn copy_out_raw(from: *const u8, to: *mut u8, bytes: usize) {
 
 /// # Safety
 /// `length` bytes at `mapped` and `own`, as [`Pieces`] asks for.
-#[inline]
+#[inline(always)]
 unsafe fn copy<P: Pieces>(mapped: *mut u8, own: *mut u8, length: usize) {
+    if length < LINES_FROM && mapped.addr().is_multiple_of(16) {
+        // Messages, mostly: without a call, whose registers would be stored to the stack between the stores that count.
+        let mut place = Place { mapped, own, left: length };
+        // SAFETY: all bytes are left, and the mapped side is a multiple of 16.
+        unsafe { place.rest::<P>() };
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { copy_any::<P>(mapped, own, length) };
+    }
+}
+
+/// # Safety
+/// As for [`copy`].
+#[inline(never)]
+unsafe fn copy_any<P: Pieces>(mapped: *mut u8, own: *mut u8, length: usize) {
     let mut place = Place { mapped, own, left: length };
     // SAFETY: all bytes are left.
     unsafe { place.align::<P>() };

@@ -87,10 +87,9 @@ impl Sequence {
     }
 
     /// Whether the segment and its member are there, whatever the links are.
-    #[inline]
+    #[inline(always)]
     pub fn is_there(&self) -> bool {
-        self.there().is_some_and(|words| words.view.is_there())
-            || self.start_with_others().0 != SequenceStatus::NotRetriable
+        self.there().is_some_and(|words| words.view.is_there()) || self.is_with_others()
     }
 
     /// Whether the connection goes on by another adapter when the link of one is down.
@@ -99,7 +98,7 @@ impl Sequence {
     }
 
     /// The words, as long as they are to be looked at. A child of fork has none of them mapped.
-    #[inline]
+    #[inline(always)]
     fn there(&self) -> Option<&Words> {
         self.words.as_ref().filter(|words| self.process.is_this() && words.is_alive())
     }
@@ -116,6 +115,12 @@ impl Sequence {
         // A child of fork does not have the words mapped.
         let words = self.words.as_ref().filter(|_| self.process.is_this())?;
         self.member.upgrade().filter(|_| words.view.has_holders())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_with_others(&self) -> bool {
+        self.start_with_others().0 != SequenceStatus::NotRetriable
     }
 
     #[cold]

@@ -72,11 +72,30 @@ fn light_barrier(is_fenced: bool) {
 }
 
 impl Record {
+    /// Whether a word of this record is not in use.
+    #[inline(always)]
+    pub(super) fn has_room(&self) -> bool {
+        self.free_cell().is_some()
+    }
+
+    /// A word that is not in use: the first one, but where a function with a handle calls another one with a handle.
+    #[inline(always)]
+    fn free_cell(&self) -> Option<&AtomicU64> {
+        // Relaxed, here and below: only this thread stores here, and a signal handler on it leaves each word as it found it.
+        let first = &self.cells[0];
+        if first.load(Ordering::Relaxed) == 0 { Some(first) } else { self.free_cell_behind() }
+    }
+
+    #[inline(never)]
+    fn free_cell_behind(&self) -> Option<&AtomicU64> {
+        self.cells[1..].iter().find(|cell| cell.load(Ordering::Relaxed) == 0)
+    }
+
     /// Pins a handle; `None` if every word of this record is in use. The calling thread owns the record.
     #[inline(always)]
     pub(super) fn pin<'a>(&'a self, pins: &'a Pins, bits: u64) -> Option<Pin<'a>> {
-        // Relaxed: only this thread stores here, and a signal handler on it leaves each word as it found it.
-        let cell = self.cells.iter().find(|cell| cell.load(Ordering::Relaxed) == 0)?;
+        let cell = self.free_cell()?;
+        // Relaxed: the barrier below keeps it before what follows.
         cell.store(bits, Ordering::Relaxed);
         light_barrier(self.is_fenced);
         Some(Pin { pins, cell, bits, is_fenced: self.is_fenced })

@@ -34,19 +34,23 @@ fn this_thread() -> usize {
     RECORD.with(|record| ptr::from_ref(record).addr())
 }
 
-/// Runs `body` with `bits` pinned for the calling thread.
+/// Runs `body` with `bits` pinned for the calling thread. It is called in one place, so that the compiler puts it there.
 #[inline(always)]
 pub(super) fn pinned<R>(bits: u64, body: impl FnOnce(&Pin<'_>) -> R) -> R {
-    match RECORD.get().and_then(|record| record.pin(&PINS, bits)) {
-        Some(pin) => body(&pin),
-        None => pinned_elsewhere(bits, body),
-    }
+    let (record, is_for_this_use) = match RECORD.get() {
+        Some(record) if record.has_room() => (record, false),
+        _ => record_elsewhere(),
+    };
+    // Given up after the pin, and also when `body` panics.
+    let _given_up = is_for_this_use.then(|| GivenUp(record));
+    let pin = record.pin(&PINS, bits).expect("nobody else pins in it, and it has room");
+    body(&pin)
 }
 
-/// Does as [`pinned`], for a thread without a record, or whose record is full.
+/// A record with room, for a thread that has none, or whose record is full; and whether it is for one use alone.
 #[cold]
 #[inline(never)]
-fn pinned_elsewhere<R>(bits: u64, body: impl FnOnce(&Pin<'_>) -> R) -> R {
+fn record_elsewhere() -> (&'static Record, bool) {
     let record = PINS.record_of(this_thread(), is_fenced());
     // A thread that ends has no mark any more.
     let is_first = RECORD.get().is_none()
@@ -54,10 +58,7 @@ fn pinned_elsewhere<R>(bits: u64, body: impl FnOnce(&Pin<'_>) -> R) -> R {
             RECORD.set(Some(record));
             true
         });
-    // For this use only, unless it is the thread's first: given up also when `body` panics.
-    let _given_up = (!is_first).then(|| GivenUp(record));
-    let pin = record.pin(&PINS, bits).expect("a record without pins has room for one");
-    body(&pin)
+    (record, !is_first)
 }
 
 /// Gives its record up when it is dropped.

@@ -35,6 +35,8 @@ impl<D: Direction> Pieces for D {
     register_piece! { four, "mov {piece:e}, dword ptr [{from}]", "mov dword ptr [{to}], {piece:e}" }
     register_piece! { eight, "mov {piece}, qword ptr [{from}]", "mov qword ptr [{to}], {piece}" }
 
+    /// By two loads: what the program has just stored by words is taken from where its stores wait, while one load of several of them
+    /// would wait until all earlier stores are in the cache.
     #[inline(always)]
     unsafe fn sixteen(mapped: *mut u8, own: *mut u8) {
         let (from, to) = D::ends(mapped, own);
@@ -42,7 +44,7 @@ impl<D: Direction> Pieces for D {
         // of `Pieces` says and `copy.rs` establishes; SSE2 is part of x86-64.
         unsafe {
             asm!(
-                "movdqu {piece}, [{from}]", "movdqu [{to}], {piece}",
+                "movq {piece}, qword ptr [{from}]", "movhps {piece}, qword ptr [{from} + 8]", "movdqu [{to}], {piece}",
                 from = in(reg) from, to = in(reg) to, piece = out(xmm_reg) _,
                 options(nostack, preserves_flags),
             );

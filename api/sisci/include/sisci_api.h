@@ -22,8 +22,9 @@
  *
  * NODES. A process is of the node whose number is BEELINE_NODE in the environment, else `node` in the configuration, else 4; several
  * processes may be of one node. The configuration is the file that BEELINE_CONFIG names, else /etc/beeline.toml if it is there. Its keys
- * are `node`, `domain`, `polls` (true: nothing of this process sleeps, see POLLING), and for each node a table `[[nodes]]` with its `id`
- * (1 to 251), `name` and `adapters`, a list of numbers. Without such a table there are the nodes 1 to 251, each with the adapter 0.
+ * are `node`, `domain`, `polls` (true: nothing of this process sleeps, see POLLING), `sysfs` (where the kernel shows devices, if not in
+ * /sys), a table `[memory]` (see MEMORY), and for each node a table `[[nodes]]` with its `id` (1 to 251), `name` and `adapters`, a list of
+ * numbers. Without such a table there are the nodes 1 to 251, each with the adapter 0.
  * Programs of one domain meet in the folder that BEELINE_ROOT names, else in /tmp/beeline-<uid>.
  *
  * TIMES are milliseconds; 0 looks once and does not wait; SCI_INFINITE_TIMEOUT waits until something happens.
@@ -35,6 +36,12 @@
  * CALLBACKS run on threads of the library: those of one handle one after the other and in order, those of two handles perhaps at the
  * same time. One that waits delays no other. Handles share these threads; a DMA queue with callbacks has one of its own.
  *
+ * MEMORY. Segments are made of ordinary pages, which are taken when they are touched. With `locked = true` in the table `[memory]` of the
+ * configuration, those that this process makes are locked into RAM (not those of groups); more than `ulimit -l` allows is SCI_ERR_SYSTEM
+ * of SCICreateSegment(). With `huge_pages = true` they are made of huge pages that the administrator has reserved (vm.nr_hugepages);
+ * where too few are left, that is SCI_ERR_NOSPC. Processes that connect to such segments have the key, too, because a process that gives
+ * such pages back ends those that have them mapped.
+ *
  * POLLING. With `polls = true` in the configuration whoever waits looks over and over and takes a core, callbacks included. Then
  * SCITriggerInterrupt() and SCITriggerDataInterrupt() to this process never make a system call, except of a number that is shared
  * (SCI_FLAG_SHARED_INT).
@@ -44,11 +51,12 @@
  *
  * QUEUES of messages between two processes, which are made of segments, are in scilib.h.
  *
- * ABSENT. These flags are SCI_ERR_FLAG_NOT_IMPLEMENTED: of groups SCI_FLAG_ALLOW_UNICAST; of segments SCI_FLAG_SHARE_EXTERNAL,
- * SCI_FLAG_PHYSICAL and SCI_FLAG_NOTIFY; of maps SCI_FLAG_SHARED_MAP, SCI_FLAG_IO_MAP_IOSPACE, SCI_FLAG_NO_MEMORY_LOOPBACK,
- * SCI_FLAG_LOCK_OPERATION, SCI_FLAG_CONDITIONAL_INTERRUPT_MAP, SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP, SCI_FLAG_DMOVE_MAP,
- * SCI_FLAG_READ_PREFETCH_AGGR_HOLD_MAP and SCI_FLAG_READ_PREFETCH_NO_HOLD_MAP; of interrupts SCI_FLAG_BROADCAST and
- * SCI_FLAG_CONDITIONAL_INTERRUPT; of DMA SCI_FLAG_DMA_PHDMA, and SCI_FLAG_DMA_USER_MEM where a local segment is given.
+ * ABSENT. These flags are SCI_ERR_FLAG_NOT_IMPLEMENTED: of groups SCI_FLAG_ALLOW_UNICAST; of segments SCI_FLAG_NOTIFY, and
+ * SCI_FLAG_SHARE_EXTERNAL (no published text says what it does); of maps SCI_FLAG_NO_MEMORY_LOOPBACK (no adapter is there to loop
+ * through), SCI_FLAG_CONDITIONAL_INTERRUPT_MAP and SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP (a store to memory tells nobody),
+ * SCI_FLAG_DMOVE_MAP (a kind of packet of another interconnect), and SCI_FLAG_IO_MAP_IOSPACE of memory of the host (programs have that
+ * through the caches alone); of interrupts SCI_FLAG_BROADCAST and SCI_FLAG_CONDITIONAL_INTERRUPT; of DMA SCI_FLAG_DMA_PHDMA, and
+ * SCI_FLAG_DMA_USER_MEM where a local segment is given.
  *
  * NAMES. Each function is exported under its name and under two others, _SISCI_PUBLIC_FUNC_ST_<name> and
  * _SISCI_PUBLIC_FUNC_MT_<name>, which are the same function here. A program that includes this header calls the second with

@@ -51,7 +51,6 @@ fn answer(name: &str, (known, flags): (u32, u32), code: u32, error: Error<'_>) -
 
 absent! {
     NOT_SUPPORTED:
-    SCIAttachPhysicalMemory(ioaddress: u64, address: Pointer, bus_no: u32, size: usize, segment: Pointer), SCI_FLAG_CUDA_BUFFER;
     SCIConnectSCISpace(sd: Pointer, local_adapter_no: u32, segment: Place, address: Address, size: usize) [segment], 0;
     SCIRegisterInterruptFlag(local_adapter_no: u32, interrupt: Place, segment: Pointer, offset: usize, callback: Pointer, arg: Pointer) [interrupt], SCI_FLAG_USE_CALLBACK | SCI_FLAG_CONDITIONAL_INTERRUPT;
     SCIEnableConditionalInterrupt(map: Pointer), 0;

@@ -152,6 +152,15 @@ exports! {
         flags: u32,
         error: Error<'_>,
     ) = registered::register;
+    SCIAttachPhysicalMemory(
+        bus_address: u64,
+        address: *mut c_void,
+        bus: u32,
+        bytes: usize,
+        segment: Handle<Local>,
+        flags: u32,
+        error: Error<'_>,
+    ) = registered::attach;
 
     SCIGetLocalNodeId(adapter: u32, node: Out<'_, u32>, flags: u32, error: Error<'_>) = node::local_node_id;
     SCIProbeNode(sd: Handle<Descriptor>, adapter: u32, node: u32, flags: u32, error: Error<'_>) -> i32 = node::probe;

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use beeline_fabric::{AdapterNumber, Call, LocalEvent, LocalSegment, Refusal, SegmentId, Value};
+use beeline_fabric_process::NotCreated;
 use beeline_ffi::{Failure, Handle, Kind, Out, Outcome};
+use beeline_mmio::MapError;
 
 use crate::callback::{Argument, Caller, check_callback, check_waits};
 use crate::constants::{
@@ -138,14 +140,15 @@ pub(crate) fn create(
             let held = session.member().join_group(SegmentId(id), bytes as u64).map_err(refused)?;
             (held.local, SegmentId(id))
         } else {
-            let created = session.call(Call::CreateSegment {
+            let create = Call::CreateSegment {
                 id: SegmentId(id),
                 is_auto: flags & SCI_FLAG_AUTO_ID != 0,
                 bytes: bytes as u64,
                 is_private: flags & SCI_FLAG_PRIVATE != 0,
                 is_empty: flags & SCI_FLAG_EMPTY != 0,
                 has_callback: false,
-            })?;
+            };
+            let created = session.member().create_segment(create).map_err(not_created)?;
             let Value::Local(local, id) = created else { return Err(unexpected()) };
             (local, id)
         };
@@ -193,6 +196,15 @@ pub(crate) fn share(segment: Handle<Local>, flags: u32, error: Error<'_>) {
             local.session().member().share(local.segment).map_err(refused)
         })
     });
+}
+
+#[cold]
+fn not_created(error: NotCreated) -> Failure {
+    match error {
+        NotCreated::Refused(refusal) => refused(refusal),
+        NotCreated::Memory(error @ MapError::Lock { .. }) => failure(errors::SYSTEM, error.to_string()),
+        NotCreated::Memory(error) => failure(errors::NOSPC, error.to_string()),
+    }
 }
 
 /// A segment that has no handle yet.

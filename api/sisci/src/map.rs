@@ -52,27 +52,33 @@ static ADDRESSES: PerProcess<RwLock<Addresses>> = PerProcess::new();
 /// Several may begin at one address, where memory of the program is mapped: so each has its number behind it.
 type Addresses = BTreeMap<(usize, u64), Handle<Map>>;
 
-/// Memory that processes of one host share is cached, and nothing else can be had of it. Maps of segments of this process take the same
-/// flags.
+/// Maps of segments of this process take the same flags as those of others. Record 0053 says of each why.
 const MAP: Flags = Flags {
     done: SCI_FLAG_FIXED_MAP_ADDR
         | SCI_FLAG_READONLY_MAP
         | SCI_FLAG_WRITE_BACK_CACHE_MAP
-        | SCI_FLAG_BROADCAST,
-    not_done: SCI_FLAG_LOCK_OPERATION
-        | SCI_FLAG_CONDITIONAL_INTERRUPT_MAP
-        | SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP
+        | SCI_FLAG_BROADCAST
+        | SCI_FLAG_LOCK_OPERATION
         | SCI_FLAG_IO_MAP_IOSPACE
-        | SCI_FLAG_NO_MEMORY_LOOPBACK
         | SCI_FLAG_SHARED_MAP
-        | SCI_FLAG_DMOVE_MAP
         | SCI_FLAG_READ_PREFETCH_AGGR_HOLD_MAP
         | SCI_FLAG_READ_PREFETCH_NO_HOLD_MAP,
+    not_done: SCI_FLAG_CONDITIONAL_INTERRUPT_MAP
+        | SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP
+        | SCI_FLAG_NO_MEMORY_LOOPBACK
+        | SCI_FLAG_DMOVE_MAP,
 };
+/// What memory of the host has, and that of a device has not.
+const OF_MEMORY: u32 = SCI_FLAG_LOCK_OPERATION | SCI_FLAG_WRITE_BACK_CACHE_MAP;
 
 impl Map {
     pub(crate) fn watch(&self) -> Option<&process::Sequence> {
         self.watch.as_ref()
+    }
+
+    /// Where the map begins on the bus.
+    pub(crate) fn bus_address(&self) -> Option<u64> {
+        self.mapped.bus_address()
     }
 
     pub(crate) fn is_for_reading(&self) -> bool {
@@ -142,7 +148,9 @@ fn not_mapped(error: &NotMapped) -> Failure {
             errors::ILLEGAL_ADDRESS
         }
         NotMapped::Memory(SegmentError::Access { .. }) => errors::ACCESS,
+        NotMapped::Cached => errors::FLAG_NOT_IMPLEMENTED,
         NotMapped::Memory(_) => errors::NOSPC,
+        NotMapped::Unexamined(_) => errors::SYSTEM,
     };
     failure(code, error.to_string())
 }
@@ -155,8 +163,24 @@ fn asked(flags: u32, (offset, bytes, address): (usize, usize, *mut c_void)) -> O
     }
     let is_fixed = flags & SCI_FLAG_FIXED_MAP_ADDR != 0;
     let access = if flags & SCI_FLAG_READONLY_MAP != 0 { Access::ReadOnly } else { Access::ReadWrite };
-    let options = MapOptions { access, address: is_fixed.then(|| address.addr()) };
+    let is_uncached = flags & SCI_FLAG_IO_MAP_IOSPACE != 0;
+    if is_uncached && flags & SCI_FLAG_WRITE_BACK_CACHE_MAP != 0 {
+        let why = format!("flags = {flags:#x}; a map is cached or it is not");
+        return Err(failure(errors::ILLEGAL_FLAG, why));
+    }
+    let options = MapOptions { access, address: is_fixed.then(|| address.addr()), is_uncached };
     Ok((Part { offset: offset as u64, bytes: bytes as u64 }, options))
+}
+
+/// Fails for a flag that memory of a device does not do.
+fn check_device(flags: u32, mapped: &process::Map) -> Outcome<()> {
+    if flags & OF_MEMORY == 0 || mapped.bus_address().is_none() {
+        return Ok(());
+    }
+    let why = format!(
+        "flags = {flags:#x}; the segment is of a device, which is not cached and takes part in no atomic operation of a CPU"
+    );
+    Err(failure(errors::FLAG_NOT_IMPLEMENTED, why))
 }
 
 /// Makes the handle of a map, and gives the address of its first byte.
@@ -204,7 +228,9 @@ pub(crate) fn map_local(
             let session = local.session();
             Ok((session.clone(), session.member().map_local_with(local.segment, part, options)))
         })?;
-        make(&session, map, mapped.map_err(|error| not_mapped(&error))?, None)
+        let mapped = mapped.map_err(|error| not_mapped(&error))?;
+        check_device(flags, &mapped)?;
+        make(&session, map, mapped, None)
     })
 }
 
@@ -228,6 +254,7 @@ pub(crate) fn map_remote(
             Ok((session.clone(), mapped, watch))
         })?;
         let mapped = mapped.map_err(|error| not_mapped(&error))?;
+        check_device(flags, &mapped)?;
         make(&session, map, mapped, Some(watch.map_err(refused)?))
     })
 }
@@ -257,5 +284,7 @@ pub(crate) fn pointer(map: Handle<Map>) -> *mut c_void {
 
 /// Memory of a host has no address on a bus that a program could use.
 pub(crate) fn physical_address(map: Handle<Map>) -> u64 {
-    edge_without_code("SCIGetMapPhysAddr", 0, || MAPS.with(map, |_| Ok(0)))
+    edge_without_code("SCIGetMapPhysAddr", 0, || {
+        MAPS.with(map, |map| Ok(map.bus_address().unwrap_or_default()))
+    })
 }

@@ -10,6 +10,7 @@ use crate::dma::MAX_PIECES;
 use crate::edge::{Error, edge, failure, refused};
 use crate::errors;
 use crate::flags::Flags;
+use crate::handles::Object;
 use crate::local::{LOCALS, Local};
 use crate::map::{MAPS, Map};
 use crate::node::SHARED_MEMORY;
@@ -77,6 +78,7 @@ const CAPABILITIES: Capabilities = Capabilities {
 struct Of<T> {
     object: Handle<T>,
     subcommand: u32,
+    address: u64,
 }
 
 /// What can be asked of an adapter.
@@ -103,6 +105,21 @@ fn illegal(command: u32, subcommand: u32) -> Failure {
 #[cold]
 fn not_supported() -> Failure {
     failure(errors::NOT_SUPPORTED, "what is shared is memory of a host, which has no such thing")
+}
+
+/// Puts an address on the bus where C wants it.
+///
+/// # Safety
+/// `data` points to an `Of<T>` of C.
+unsafe fn put_address<T>(data: *mut c_void, address: Option<u64>) -> Outcome<()> {
+    let address = address.ok_or_else(|| {
+        let why = "the segment is memory of the host, which has no address on the bus that a program may know; one of a device has";
+        failure(errors::NOT_SUPPORTED, why)
+    })?;
+    let place = data.wrapping_byte_add(core::mem::offset_of!(Of<T>, address)).cast::<u64>();
+    // SAFETY: a field of the structure that `data` points to, the caller's promise; it may be anywhere.
+    unsafe { place.write_unaligned(address) };
+    Ok(())
 }
 
 #[cold]
@@ -196,27 +213,37 @@ fn of_dma(data: *mut c_void) -> Outcome<()> {
 
 fn of_local(data: *mut c_void) -> Outcome<()> {
     // SAFETY: C passes a `sci_query_local_segment_t` with this command, which begins so.
-    let Of::<Local> { object, subcommand } = unsafe { asked(data)? };
-    LOCALS.with(object, |_| match subcommand {
-        SCI_Q_LOCAL_SEGMENT_IOADDR | SCI_Q_LOCAL_SEGMENT_PHYS_ADDR => Err(not_supported()),
+    let Of::<Local> { object, subcommand, .. } = unsafe { asked(data)? };
+    let address = LOCALS.with(object, |local| match subcommand {
+        SCI_Q_LOCAL_SEGMENT_IOADDR | SCI_Q_LOCAL_SEGMENT_PHYS_ADDR => {
+            Ok(local.session().member().bus_address_of_local(local.segment))
+        }
         _ => Err(illegal(SCI_Q_LOCAL_SEGMENT, subcommand)),
-    })
+    })?;
+    // SAFETY: as above; `asked` has found that it is not NULL.
+    unsafe { put_address::<Local>(data, address) }
 }
 
 fn of_remote(data: *mut c_void) -> Outcome<()> {
     // SAFETY: C passes a `sci_query_remote_segment_t` with this command, which begins so.
-    let Of::<Remote> { object, subcommand } = unsafe { asked(data)? };
-    REMOTES.with(object, |_| match subcommand {
-        SCI_Q_REMOTE_SEGMENT_IOADDR => Err(not_supported()),
+    let Of::<Remote> { object, subcommand, .. } = unsafe { asked(data)? };
+    let address = REMOTES.with(object, |remote| match subcommand {
+        SCI_Q_REMOTE_SEGMENT_IOADDR => {
+            remote.session().member().bus_address_of_remote(remote.segment).map_err(refused)
+        }
         _ => Err(illegal(SCI_Q_REMOTE_SEGMENT, subcommand)),
-    })
+    })?;
+    // SAFETY: as above; `asked` has found that it is not NULL.
+    unsafe { put_address::<Remote>(data, address) }
 }
 
 fn of_map(data: *mut c_void) -> Outcome<()> {
     // SAFETY: C passes a `sci_query_map_t` with this command, which begins so.
-    let Of::<Map> { object, subcommand } = unsafe { asked(data)? };
-    MAPS.with(object, |_| match subcommand {
-        SCI_Q_MAP_IOADDR | SCI_Q_MAP_PHYS_ADDR => Err(not_supported()),
+    let Of::<Map> { object, subcommand, .. } = unsafe { asked(data)? };
+    let address = MAPS.with(object, |map| match subcommand {
+        SCI_Q_MAP_IOADDR | SCI_Q_MAP_PHYS_ADDR => Ok(map.bus_address()),
         _ => Err(illegal(SCI_Q_MAP, subcommand)),
-    })
+    })?;
+    // SAFETY: as above; `asked` has found that it is not NULL.
+    unsafe { put_address::<Map>(data, address) }
 }

@@ -1,10 +1,10 @@
-//! Memory of the program behind segments.
+//! Memory of the program, and of devices, behind segments.
 
 use core::ffi::c_void;
 
 use beeline_fabric_process::NotRegistered;
 use beeline_ffi::{Failure, Handle, Outcome};
-use beeline_mmio::{MapError, RegisterError, RegisterOptions, RegisteredMemory};
+use beeline_mmio::{BarPartError, MapError, RegisterError, RegisterOptions, RegisteredMemory};
 
 use crate::constants::{
     SCI_FLAG_CUDA_BUFFER, SCI_FLAG_LOCK_USER_MEM, SCI_FLAG_PHYSICAL, SCI_FLAG_SCIF_BUFFER,
@@ -16,9 +16,10 @@ use crate::handles::Object;
 use crate::local::{LOCALS, Local};
 
 const REGISTER: Flags = Flags {
-    done: SCI_FLAG_LOCK_USER_MEM | SCI_FLAG_CUDA_BUFFER | SCI_FLAG_SCIF_BUFFER,
-    not_done: SCI_FLAG_PHYSICAL,
+    done: SCI_FLAG_LOCK_USER_MEM | SCI_FLAG_CUDA_BUFFER | SCI_FLAG_SCIF_BUFFER | SCI_FLAG_PHYSICAL,
+    not_done: 0,
 };
+const ATTACH: Flags = Flags { done: SCI_FLAG_CUDA_BUFFER, not_done: 0 };
 /// Memory of other processors.
 const OF_OTHERS: u32 = SCI_FLAG_CUDA_BUFFER | SCI_FLAG_SCIF_BUFFER;
 
@@ -33,10 +34,11 @@ pub(crate) fn register(
         LOCALS.with(segment, |local| {
             REGISTER.check(flags)?;
             if flags & OF_OTHERS != 0 {
-                return Err(failure(
-                    errors::NOT_SUPPORTED,
-                    "memory of a GPU or a coprocessor is not registered",
-                ));
+                return Err(of_a_processor());
+            }
+            if flags & SCI_FLAG_PHYSICAL != 0 {
+                // Memory of a device is where it is, and is never swapped out.
+                return put_device_behind(local, address.addr() as u64, bytes);
             }
             if address.is_null() {
                 return Err(Failure::invalid("address is NULL"));
@@ -45,6 +47,39 @@ pub(crate) fn register(
             put_behind(local, address.cast(), bytes, is_locked)
         })
     });
+}
+
+pub(crate) fn attach(
+    bus_address: u64,
+    _address: *mut c_void,
+    _bus: u32,
+    bytes: usize,
+    segment: Handle<Local>,
+    flags: u32,
+    error: Error<'_>,
+) {
+    edge("SCIAttachPhysicalMemory", error, (), || {
+        LOCALS.with(segment, |local| {
+            ATTACH.check(flags)?;
+            if flags & OF_OTHERS != 0 {
+                return Err(of_a_processor());
+            }
+            put_device_behind(local, bus_address, bytes)
+        })
+    });
+}
+
+#[cold]
+fn of_a_processor() -> Failure {
+    failure(errors::NOT_SUPPORTED, "memory of a GPU or a coprocessor is neither registered nor attached")
+}
+
+fn put_device_behind(local: &Local, bus_address: u64, bytes: usize) -> Outcome<()> {
+    local.check_bytes(bytes)?;
+    let member = local.session().member();
+    member.register_device(local.segment, bus_address, bytes as u64).map_err(not_registered)?;
+    local.set_memory(bytes, None);
+    Ok(())
 }
 
 fn put_behind(local: &Local, start: *mut u8, bytes: usize, locked: bool) -> Outcome<()> {
@@ -86,6 +121,7 @@ fn is_of_its_own(why: &RegisterError) -> bool {
 fn not_registered(error: NotRegistered) -> Failure {
     let error = match error {
         NotRegistered::Refused(refusal) => return refused(refusal),
+        NotRegistered::Device(error) => return not_attached(&error),
         NotRegistered::Memory(error) => error,
     };
     let code = match &error {
@@ -95,6 +131,16 @@ fn not_registered(error: NotRegistered) -> Failure {
         RegisterError::Bytes { .. } => errors::SIZE_ALIGNMENT,
         RegisterError::NoMemory(MapError::Lock { .. }) | RegisterError::Refused { .. } => errors::SYSTEM,
         RegisterError::NoMemory(_) => errors::NOSPC,
+    };
+    failure(code, error.to_string())
+}
+
+fn not_attached(error: &BarPartError) -> Failure {
+    let code = match error {
+        BarPartError::NotABar { .. } | BarPartError::Unaligned { .. } => errors::ILLEGAL_ADDRESS,
+        BarPartError::NotPermitted(_) => errors::ACCESS,
+        BarPartError::Outside { .. } => errors::OUT_OF_RANGE,
+        BarPartError::Bar(_) | BarPartError::NotPassed { .. } => errors::SYSTEM,
     };
     failure(code, error.to_string())
 }

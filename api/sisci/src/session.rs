@@ -101,6 +101,7 @@ pub(crate) fn open() -> Outcome<Arc<Session>> {
     let member = FabricMember::open(config.fabric).map_err(|error| {
         failure(errors::SYSTEM, format!("this process does not join the fabric: {error}"))
     })?;
+    member.set_terms(config.terms);
     if config.polls {
         member.set_polling(true);
     }

@@ -3,7 +3,6 @@
 
 use std::fs;
 
-use rustix::fs::{Mode, OFlags};
 use tempfile::TempDir;
 
 use super::*;
@@ -50,25 +49,28 @@ fn why(found: Result<BarPart, BarPartError>) -> String {
 #[test]
 fn part_is_found_in_its_bar_and_mapped_where_it_is() {
     let host = host();
-    let part = BarPart::find_under(host.path(), 0x40_0000_1010, 0x100).unwrap();
+    let part = BarPart::find(host.path(), 0x40_0000_1010, 0x100).unwrap();
     assert_eq!((part.bus_address(), part.offset_bytes(), part.bytes()), (0x40_0000_1010, 0x1010, 0x100));
-    assert!(part.to_string().contains("resource2_wc"), "{part}");
+    assert!(part.to_string().contains("resource2"), "{part}");
     let options = SegmentOptions {
         on_loss: OnLoss::Fatal,
         offset_bytes: 4096,
         bytes: Some(0x110),
         ..SegmentOptions::default()
     };
-    let segment = part.map(&options).unwrap();
+    let segment = part.map(BarKind::WriteCombining, &options).unwrap();
     segment.copy_in(0x10, &[7]).unwrap();
     let file = host.path().join("bus/pci/devices/0000:3b:00.1/resource2_wc");
     assert_eq!(fs::read(file).unwrap()[0x1010], 7);
-    let beyond = part.map(&SegmentOptions { bytes: Some(0x111), ..options }).unwrap_err();
+    let beyond =
+        part.map(BarKind::WriteCombining, &SegmentOptions { bytes: Some(0x111), ..options }).unwrap_err();
     assert!(matches!(beyond, SegmentError::Outside { .. }), "{beyond}");
-    let default = part.map(&SegmentOptions { on_loss: OnLoss::Refused, ..options }).unwrap_err();
+    let default = part
+        .map(BarKind::WriteCombining, &SegmentOptions { on_loss: OnLoss::Refused, ..options })
+        .unwrap_err();
     assert!(matches!(default, SegmentError::CanBeLost { .. }), "{default}");
     // The last bytes, and a BAR without a file for combined stores.
-    assert_eq!(BarPart::find_under(host.path(), 0xfe00_3ff0, 16).unwrap().offset_bytes(), 0x3ff0);
+    assert_eq!(BarPart::find(host.path(), 0xfe00_3ff0, 16).unwrap().offset_bytes(), 0x3ff0);
 }
 
 #[test]
@@ -84,19 +86,19 @@ fn what_is_in_no_memory_bar_as_a_whole_is_not_found() {
         (0xfe00_0000, 0),
         (u64::MAX, 2),
     ] {
-        let refused = BarPart::find_under(host.path(), address, bytes).unwrap_err();
+        let refused = BarPart::find(host.path(), address, bytes).unwrap_err();
         assert!(matches!(refused, BarPartError::NotABar { .. }), "{address:#x}: {refused:?}");
     }
-    assert!(why(BarPart::find_under(host.path(), 0x1000, 1)).contains("the host's own memory"));
+    assert!(why(BarPart::find(host.path(), 0x1000, 1)).contains("the host's own memory"));
     let nothing = TempDir::new().unwrap();
-    assert!(matches!(BarPart::find_under(nothing.path(), 0xfe00_0000, 1), Err(BarPartError::NotABar { .. })));
+    assert!(matches!(BarPart::find(nothing.path(), 0xfe00_0000, 1), Err(BarPartError::NotABar { .. })));
 }
 
 #[test]
 fn bar_whose_file_is_not_there_or_too_small_is_refused() {
     let host = sysfs(&[("0000:3b:00.1", TWO, &[("resource2", 4096)])]);
-    assert!(matches!(BarPart::find_under(host.path(), 0xfe00_0000, 1), Err(BarPartError::Bar(_))));
-    let small = BarPart::find_under(host.path(), 0x40_0000_1000, 1).unwrap_err();
+    assert!(matches!(BarPart::find(host.path(), 0xfe00_0000, 1), Err(BarPartError::Bar(_))));
+    let small = BarPart::find(host.path(), 0x40_0000_1000, 1).unwrap_err();
     assert!(matches!(small, BarPartError::Outside { whole: 4096, .. }), "{small:?}");
 }
 
@@ -104,7 +106,7 @@ fn bar_whose_file_is_not_there_or_too_small_is_refused() {
 fn descriptor_of_anything_else_is_no_bar() {
     let host = host();
     let open = |path: &Path, flags| rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty()).unwrap();
-    let from = |fd: OwnedFd| BarPart::from_fd(fd.as_fd(), 0, 1);
+    let from = |fd: OwnedFd| BarPart::from_fds(Path::new(SYSFS), &[fd.as_fd()], 0, 1);
     let bar = host.path().join("bus/pci/devices/0000:3b:00.1/resource0");
     // Its name is a BAR's, and its file system is not the kernel's.
     assert!(why(from(open(&bar, OFlags::RDWR))).contains("its file system is not"));
@@ -125,10 +127,49 @@ fn descriptor_of_anything_else_is_no_bar() {
 }
 
 #[test]
+fn both_files_of_a_bar_are_passed_and_each_kind_maps_its_own() {
+    let host = host();
+    let part = BarPart::find(host.path(), 0x40_0000_1010, 0x100).unwrap();
+    let folder = host.path().join("bus/pci/devices/0000:3b:00.1");
+    let passed = |fds: &[BorrowedFd<'_>]| BarPart::from_fds(host.path(), fds, 0x1010, 0x100);
+    let fds: Vec<_> = part.fds().collect();
+    let there = passed(&fds).unwrap();
+    assert_eq!((there.bus_address(), there.bytes(), there.fds().count()), (0x40_0000_1010, 0x100, 2));
+    let options = SegmentOptions { on_loss: OnLoss::Fatal, bytes: Some(8), ..SegmentOptions::default() };
+    for (kind, name) in [(BarKind::Uncached, "resource2"), (BarKind::WriteCombining, "resource2_wc")] {
+        there.map(kind, &options).unwrap().copy_in(0, name.as_bytes().first_chunk::<8>().unwrap()).unwrap();
+        assert_eq!(fs::read(folder.join(name)).unwrap()[..8], name.as_bytes()[..8]);
+        fs::write(folder.join(name), [0; 65536]).unwrap();
+    }
+    // A BAR has an uncached file, and no more than two.
+    for fds in [&[][..], &fds[1..], &[fds[0], fds[0]], &[fds[0], fds[1], fds[1]]] {
+        assert!(matches!(passed(fds), Err(BarPartError::NotPassed { .. })), "{fds:?}");
+    }
+    assert!(matches!(BarPart::from_fds(host.path(), &fds, 65536, 1), Err(BarPartError::Outside { .. })));
+    // Of a folder that this process was not told of.
+    let other = TempDir::new().unwrap();
+    assert!(why(BarPart::from_fds(other.path(), &fds, 0, 1)).contains("its file system is not"));
+    // A BAR whose stores may not be combined has one file, whatever is asked.
+    let plain = BarPart::find(host.path(), 0xfe00_0000, 16).unwrap();
+    assert_eq!(plain.fds().count(), 1);
+    plain.map(BarKind::WriteCombining, &options).unwrap();
+}
+
+#[test]
+fn memory_that_begins_inside_a_word_is_refused() {
+    let host = host();
+    for address in [0x40_0000_1001, 0x40_0000_1004] {
+        let refused = BarPart::find(host.path(), address, 8).unwrap_err();
+        assert!(matches!(refused, BarPartError::Unaligned { .. }), "{refused:?}");
+    }
+}
+
+#[test]
 fn names_of_bars_are_told_from_others() {
     let of = |name: &str| named(Path::new(name)).is_some();
-    let (function, index) = named(Path::new("/sys/devices/pci0000:3a/0000:3b:00.1/resource3_wc")).unwrap();
-    assert_eq!((function.to_string().as_str(), index), ("0000:3b:00.1", 3));
+    let path = "/sys/devices/pci0000:3a/0000:3b:00.1/resource3_wc";
+    let (function, index, combines) = named(Path::new(path)).unwrap();
+    assert_eq!((function.to_string().as_str(), index, combines), ("0000:3b:00.1", 3, true));
     let folder = "/sys/devices/pci0000:3a/0000:3b:00.1";
     assert!(of(&format!("{folder}/resource0")) && of(&format!("{folder}/resource5_wc")));
     for name in
@@ -143,11 +184,12 @@ fn names_of_bars_are_told_from_others() {
 #[test]
 fn bar_of_this_machine_is_found_by_its_address() {
     let mut looked_at = 0;
-    for bar in bars(Path::new("/sys")) {
-        let Ok(part) = BarPart::find(bar.first, 16) else { continue };
+    let sysfs = Path::new(SYSFS);
+    for bar in bars(sysfs) {
+        let Ok(part) = BarPart::find(sysfs, bar.first, 16) else { continue };
         looked_at += 1;
         assert_eq!((part.bus_address(), part.offset_bytes()), (bar.first, 0));
-        let passed = BarPart::from_fd(part.fd(), 0, 16).unwrap();
+        let passed = BarPart::from_fds(sysfs, &part.fds().collect::<Vec<_>>(), 0, 16).unwrap();
         assert_eq!((passed.bytes(), passed.bus_address()), (16, bar.first));
     }
     if looked_at == 0 {

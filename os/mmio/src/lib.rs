@@ -59,7 +59,7 @@ mod xsk;
 
 pub use arena::{ARENA_PAGE_BYTES, Arena, ArenaError, Part};
 pub use bar::{BarKind, PciBar};
-pub use bar_part::{BarPart, BarPartError};
+pub use bar_part::{BarPart, BarPartError, SYSFS};
 pub use copy::{copy_in_raw, copy_out_raw, prefetch_copy_in};
 pub use dma::DmaRegion;
 pub use error::MapError;

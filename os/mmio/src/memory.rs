@@ -114,6 +114,23 @@ impl SharedMemory {
         self.bytes
     }
 
+    /// Whether it is made of huge pages that were reserved.
+    pub fn has_huge_pages(&self) -> bool {
+        self.options.huge_pages && huge_pages::are_behind(&self.fd).unwrap_or(false)
+    }
+
+    /// Returns what a part that is mapped has to begin at a multiple of.
+    ///
+    /// # Errors
+    /// The kernel does not say how large its huge pages are.
+    pub fn page_bytes(&self) -> Result<usize, MapError> {
+        if self.options.huge_pages {
+            huge_pages::page_bytes(&self.fd)
+        } else {
+            Ok(rustix::param::page_size())
+        }
+    }
+
     /// Gives the pages of a part back to the system, for every process that has it mapped; until somebody writes there again its
     /// bytes are zero. As [`Region::remove_pages`], without a mapping. Of pages that lie in the part partly, that part is zeroed.
     ///

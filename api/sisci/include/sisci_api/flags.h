@@ -16,7 +16,7 @@
 #define SCI_FLAG_PRIVATE 0x4u
 /** The segment is only read by DMA of its owner. */
 #define SCI_FLAG_DMA_SOURCE_ONLY 0x8u
-/** The memory is given by its address on the bus. Not implemented. */
+/** The memory is given by its address on the bus. */
 #define SCI_FLAG_PHYSICAL 0x1000u
 /** The memory is that of a GPU. Not supported. */
 #define SCI_FLAG_CUDA_BUFFER 0x2000u
@@ -49,25 +49,25 @@
 #define SCI_FLAG_FIXED_MAP_ADDR 0x1u
 /** The map is for reading. A store through it ends the process. */
 #define SCI_FLAG_READONLY_MAP 0x2u
-/** Accesses are locked on the bus. Not implemented. */
+/** Atomic operations of the CPU work through the map. Memory of the host alone. */
 #define SCI_FLAG_LOCK_OPERATION 0x4u
 /** A store triggers a conditional interrupt. Not implemented. */
 #define SCI_FLAG_CONDITIONAL_INTERRUPT_MAP 0x8u
 /** A store triggers a data interrupt. Not implemented. */
 #define SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP 0x10u
-/** The map is not cached, and stores are not combined. Not implemented. */
+/** The map is not cached, and stores are not combined: of memory of devices. Of memory of the host: Not implemented. */
 #define SCI_FLAG_IO_MAP_IOSPACE 0x80u
 /** A segment of the own node is reached through the adapter. Not implemented. */
 #define SCI_FLAG_NO_MEMORY_LOOPBACK 0x800u
-/** The map shares what it needs of the adapter with others of the same segment. Not implemented. */
+/** The map shares what it needs of the adapter with others of the same segment: here all do. */
 #define SCI_FLAG_SHARED_MAP 0x2000u
 /** The map is cached. */
 #define SCI_FLAG_WRITE_BACK_CACHE_MAP 0x8000000u
 /** Stores need no answer, on the interconnect that the interface was first made for. Not implemented. */
 #define SCI_FLAG_DMOVE_MAP 0x20u
-/** Loads read ahead and keep what they read, on that interconnect. Not implemented. */
+/** Loads read ahead and keep what they read, on that interconnect. A hint. */
 #define SCI_FLAG_READ_PREFETCH_AGGR_HOLD_MAP 0x100u
-/** Loads read ahead and keep nothing, on that interconnect. Not implemented. */
+/** Loads read ahead and keep nothing, on that interconnect. A hint. */
 #define SCI_FLAG_READ_PREFETCH_NO_HOLD_MAP 0x200u
 
 /* Copies, sequences and flushes. */
@@ -197,15 +197,15 @@
 #define SCI_Q_ADAPTER_BDF 0x10du
 /** sci_dma_capabilities_t */
 #define SCI_Q_DMA_CAPABILITIES 0x201u
-/** Not supported. */
+/** Where a segment of a device is on the bus. */
 #define SCI_Q_LOCAL_SEGMENT_IOADDR 0x301u
-/** Not supported. */
+/** The same. */
 #define SCI_Q_LOCAL_SEGMENT_PHYS_ADDR 0x302u
-/** Not supported. */
+/** Where a segment of a device of another process is on the bus. */
 #define SCI_Q_REMOTE_SEGMENT_IOADDR 0x401u
-/** Not supported. */
+/** Where a map of memory of a device is on the bus. */
 #define SCI_Q_MAP_IOADDR 0x501u
-/** Not supported. */
+/** The same. */
 #define SCI_Q_MAP_PHYS_ADDR 0x502u
 
 #endif

@@ -41,10 +41,13 @@ int SCIProbeNode(sci_desc_t sd, unsigned int localAdapterNo, unsigned int nodeId
  * @param data    the structure that belongs to the command (flags.h): what is asked for is in it, and the answer is put there
  *
  * Answered are SCI_Q_VENDORID, SCI_Q_API and SCI_Q_SISCI_DRIVER_VERSION; of an adapter its node, kind, alignment, whether it is
- * configured and whether its link is up; and SCI_Q_DMA_CAPABILITIES.
+ * configured and whether its link is up; SCI_Q_DMA_CAPABILITIES; and of segments and maps of memory of a device, where they are on
+ * the bus (SCIAttachPhysicalMemory()). That is the address which the CPU uses; where the host bridge does not translate, as on PCs,
+ * other devices use it, too. Of a segment of another process, its owner is asked once.
  *
  * Errors: SCI_ERR_ILLEGAL_QUERY (no such command or subcommand); SCI_ERR_NOT_SUPPORTED (every other one, such as an address on the
- * bus, of memory that has none).
+ * bus, of memory of the host, which has none that a program may know); SCI_ERR_NOT_CONNECTED, SCI_ERR_NODE_NOT_RESPONDING (where the
+ * owner is asked).
  */
 void SCIQuery(unsigned int command, void *data, unsigned int flags, sci_error_t *error);
 

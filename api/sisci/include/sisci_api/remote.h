@@ -68,13 +68,14 @@ void SCIDisconnectSegment(sci_remote_segment_t segment, unsigned int flags, sci_
  * The map stays good for loads and stores while a link is down, and after the connection is lost: what is stored then is seen by
  * nobody, or by those who still have the memory mapped, and SCICheckSequence() says so.
  *
- * Flags: SCI_FLAG_FIXED_MAP_ADDR, SCI_FLAG_READONLY_MAP, SCI_FLAG_WRITE_BACK_CACHE_MAP; SCI_FLAG_BROADCAST, of a group, changes
- * nothing. These are SCI_ERR_FLAG_NOT_IMPLEMENTED: SCI_FLAG_SHARED_MAP, SCI_FLAG_IO_MAP_IOSPACE, SCI_FLAG_NO_MEMORY_LOOPBACK,
- * SCI_FLAG_LOCK_OPERATION, SCI_FLAG_CONDITIONAL_INTERRUPT_MAP, SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP, SCI_FLAG_DMOVE_MAP,
- * SCI_FLAG_READ_PREFETCH_AGGR_HOLD_MAP, SCI_FLAG_READ_PREFETCH_NO_HOLD_MAP.
+ * Flags: SCI_FLAG_FIXED_MAP_ADDR, SCI_FLAG_READONLY_MAP; SCI_FLAG_BROADCAST, of a group, changes nothing, and neither do
+ * SCI_FLAG_SHARED_MAP, SCI_FLAG_READ_PREFETCH_AGGR_HOLD_MAP and SCI_FLAG_READ_PREFETCH_NO_HOLD_MAP. SCI_FLAG_WRITE_BACK_CACHE_MAP and
+ * SCI_FLAG_LOCK_OPERATION (atomic operations of the CPU work between all that have it mapped) are of memory of the host alone, and
+ * SCI_FLAG_IO_MAP_IOSPACE of memory of a device: elsewhere they are SCI_ERR_FLAG_NOT_IMPLEMENTED, as these are everywhere:
+ * SCI_FLAG_NO_MEMORY_LOOPBACK, SCI_FLAG_CONDITIONAL_INTERRUPT_MAP, SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP, SCI_FLAG_DMOVE_MAP.
  * Errors: SCI_ERR_SEGMENT_NOT_CONNECTED (CONNECTING); SCI_ERR_NOT_CONNECTED (LOST); SCI_ERR_OUT_OF_RANGE; SCI_ERR_SIZE_ALIGNMENT
  * (0 bytes); SCI_ERR_ILLEGAL_OPERATION (SCI_FLAG_BROADCAST of no group); SCI_ERR_ACCESS (for writing, of memory that is given for
- * reading); SCI_ERR_ILLEGAL_ADDRESS; SCI_ERR_NOSPC.
+ * reading); SCI_ERR_ILLEGAL_ADDRESS; SCI_ERR_NOSPC; SCI_ERR_ILLEGAL_FLAG (SCI_FLAG_IO_MAP_IOSPACE with SCI_FLAG_WRITE_BACK_CACHE_MAP).
  * States: OPERATIONAL and NOT OPERATIONAL.
  */
 volatile void *SCIMapRemoteSegment(sci_remote_segment_t segment, sci_map_t *map, size_t offset, size_t size, void *addr,
@@ -111,7 +112,7 @@ unsigned int SCIGetRemoteSegmentNodeId(sci_remote_segment_t segment);
 /** Returns the address of a map's first byte, or NULL if there is no such map. */
 volatile void *SCIGetMapPointer(sci_map_t map);
 
-/** Returns the address of a map on the bus, or 0 where there is none: memory of a host has none here. */
+/** Returns the address of a map on the bus, or 0 where there is none: maps of memory of a device have one. */
 sci_ioaddr_t SCIGetMapPhysAddr(sci_map_t map);
 
 /**

@@ -113,10 +113,10 @@ void SCIRemoveSegment(sci_local_segment_t segment, unsigned int flags, sci_error
  * @return the address of its first byte, or NULL
  *
  * Flags: SCI_FLAG_FIXED_MAP_ADDR, SCI_FLAG_READONLY_MAP, SCI_FLAG_WRITE_BACK_CACHE_MAP. SCI_FLAG_BROADCAST: a segment of a group is mapped
- * for stores too, which all that have joined see; without the flag it is mapped for reading. These are SCI_ERR_FLAG_NOT_IMPLEMENTED:
- * SCI_FLAG_SHARED_MAP, SCI_FLAG_LOCK_OPERATION, SCI_FLAG_CONDITIONAL_INTERRUPT_MAP,
- * SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP, SCI_FLAG_IO_MAP_IOSPACE, SCI_FLAG_NO_MEMORY_LOOPBACK, SCI_FLAG_DMOVE_MAP,
- * SCI_FLAG_READ_PREFETCH_AGGR_HOLD_MAP, SCI_FLAG_READ_PREFETCH_NO_HOLD_MAP.
+ * for stores too, which all that have joined see; without the flag it is mapped for reading. SCI_FLAG_SHARED_MAP,
+ * SCI_FLAG_READ_PREFETCH_AGGR_HOLD_MAP, SCI_FLAG_READ_PREFETCH_NO_HOLD_MAP, SCI_FLAG_LOCK_OPERATION and SCI_FLAG_IO_MAP_IOSPACE are as with
+ * SCIMapRemoteSegment(). These are SCI_ERR_FLAG_NOT_IMPLEMENTED: SCI_FLAG_NO_MEMORY_LOOPBACK, SCI_FLAG_CONDITIONAL_INTERRUPT_MAP,
+ * SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP, SCI_FLAG_DMOVE_MAP, and SCI_FLAG_IO_MAP_IOSPACE of memory of the host.
  * Errors: SCI_ERR_OUT_OF_RANGE; SCI_ERR_SIZE_ALIGNMENT (0 bytes); SCI_ERR_ILLEGAL_ADDRESS (taken, or no multiple of a page from the
  * part's page); SCI_ERR_NOSPC; SCI_ERR_ILLEGAL_OPERATION (EMPTY, a map for stores into registered memory that is a source
  * only, or SCI_FLAG_BROADCAST of a segment of no group).
@@ -185,8 +185,8 @@ void SCIAttachLocalSegment(sci_desc_t sd, sci_local_segment_t *segment, unsigned
  * and of one that is a source of DMA only, which may be for loads only. Maps of it are at its own addresses; a map for reading keeps
  * from it what the library stores, not what the program does.
  *
- * Flags: SCI_FLAG_LOCK_USER_MEM; SCI_FLAG_PHYSICAL is SCI_ERR_FLAG_NOT_IMPLEMENTED (memory of a device is not registered), and
- * SCI_FLAG_CUDA_BUFFER and SCI_FLAG_SCIF_BUFFER are SCI_ERR_NOT_SUPPORTED.
+ * Flags: SCI_FLAG_LOCK_USER_MEM. SCI_FLAG_PHYSICAL: the address is one of a device on the bus, and all is as with
+ * SCIAttachPhysicalMemory(). SCI_FLAG_CUDA_BUFFER and SCI_FLAG_SCIF_BUFFER are SCI_ERR_NOT_SUPPORTED.
  * Errors: SCI_ERR_ILLEGAL_ADDRESS (not mapped, or not for loads and stores); SCI_ERR_SIZE_ALIGNMENT (0 bytes); SCI_ERR_OUT_OF_RANGE
  * (more than the segment is made for); SCI_ERR_ILLEGAL_OPERATION (not EMPTY); SCI_ERR_NOSPC (no memory to be shared);
  * SCI_ERR_SYSTEM (a limit on locked memory, mappings or open files; the kernel refuses).
@@ -196,16 +196,24 @@ void SCIRegisterSegmentMemory(void *address, size_t size, sci_local_segment_t se
                               sci_error_t *error);
 
 /**
- * Puts memory of a device behind an EMPTY segment.
+ * Puts memory of a device behind an EMPTY segment: a part of a BAR of a PCI function.
  *
- * @param ioaddress its address on the bus
- * @param address   where the program has it mapped; may be NULL
- * @param busNo     the bus
+ * @param ioaddress its address on the bus, as `lspci -vv` and sysfs list it; a multiple of 8
+ * @param address   is not looked at
+ * @param busNo     is not looked at: addresses are one for all buses
+ * @param size      bytes
  *
- * Flags: SCI_FLAG_CUDA_BUFFER.
- * Errors: SCI_ERR_NOT_SUPPORTED, always: what is shared is memory of one host. Where there are such devices: SCI_ERR_ILLEGAL_ADDRESS;
- * SCI_ERR_ILLEGAL_OPERATION (not EMPTY).
- * States: EMPTY stays EMPTY. Where there are such devices, it becomes NOT PREPARED.
+ * Whoever connects to the segment maps the same BAR, and is given all of it. A BAR that is prefetchable is mapped so that stores are
+ * combined: SCIFlush() sends them on. In an uncached map (SCIMapRemoteSegment()), and of another BAR, each access goes to the device by
+ * itself, in order.
+ * A device that is taken away ends the programs that access it with SIGBUS. Addresses of the host's own memory are of no BAR.
+ * SCIQuery() gives the address of such a segment on the bus.
+ *
+ * Flags: SCI_FLAG_CUDA_BUFFER, which is SCI_ERR_NOT_SUPPORTED.
+ * Errors: SCI_ERR_ILLEGAL_ADDRESS (in no memory BAR as a whole, or no multiple of 8); SCI_ERR_ACCESS (this process may not open the
+ * BAR's file); SCI_ERR_SYSTEM (there is no such file, or the function is switched off); SCI_ERR_SIZE_ALIGNMENT (0 bytes);
+ * SCI_ERR_OUT_OF_RANGE (more than the segment is made for); SCI_ERR_ILLEGAL_OPERATION (not EMPTY).
+ * States: EMPTY becomes NOT PREPARED.
  */
 void SCIAttachPhysicalMemory(sci_ioaddr_t ioaddress, void *address, unsigned int busNo, size_t size,
                              sci_local_segment_t segment, unsigned int flags, sci_error_t *error);

@@ -56,6 +56,19 @@ pub fn make(names: &Names, words: &[&str]) -> String {
         "query_text" => query_text(n(1), size(2)),
         "query_adapter" => query_adapter(n(1), n(2)),
         "query" => query(n(1), at(2), n(3)),
+        // Addresses on the bus are in hexadecimal digits.
+        "attach" => {
+            let address = u64::from_str_radix(words[2], 16).unwrap();
+            let none = core::ptr::null_mut();
+            code(sci::SCIAttachPhysicalMemory(address, none, 0, size(3), at(1), flags(&words[4..])).1)
+        }
+        "register" => {
+            let address = core::ptr::without_provenance_mut(usize::from_str_radix(words[2], 16).unwrap());
+            code(sci::SCIRegisterSegmentMemory(address, size(3), at(1), flags(&words[4..])).1)
+        }
+        "physical" => format!("{:x}", sci::SCIGetMapPhysAddr(at(1))),
+        "why" => last_error(),
+        "limit_locked" => limit_locked(u64::from(n(1))),
         _ => super::queues::make(names, words),
     }
 }
@@ -155,5 +168,23 @@ struct QueryObject {
 
 fn query(command: u32, object: Pointer, subcommand: u32) -> String {
     let mut query = QueryObject { object, subcommand, answer: 0 };
-    code(sci::SCIQuery(command, (&raw mut query).cast(), 0).1)
+    match sci::SCIQuery(command, (&raw mut query).cast(), 0).1 {
+        0 => format!("OK {:x}", query.answer),
+        error => code(error),
+    }
+}
+
+fn last_error() -> String {
+    // SAFETY: a string that ends, and that this thread replaces with its next failure.
+    unsafe { std::ffi::CStr::from_ptr(sci::beeline_sisci_last_error()) }.to_string_lossy().into_owned()
+}
+
+/// Has this thread lock no more than so many bytes, whoever's it is.
+fn limit_locked(bytes: u64) -> String {
+    let mut capabilities = rustix::thread::capabilities(None).unwrap();
+    capabilities.effective.remove(rustix::thread::CapabilitySet::IPC_LOCK);
+    rustix::thread::set_capabilities(None, capabilities).unwrap();
+    let limit = rustix::process::Rlimit { current: Some(bytes), maximum: Some(bytes) };
+    rustix::process::setrlimit(rustix::process::Resource::Memlock, limit).unwrap();
+    "OK".to_owned()
 }

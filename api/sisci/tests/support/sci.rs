@@ -38,6 +38,8 @@ functions! {
     SCIConnectSegment(sd: Pointer, segment: *mut Pointer, node: u32, id: u32, adapter: u32, callback: Pointer, argument: Pointer, timeout: u32, flags: u32);
     SCIDisconnectSegment(segment: Pointer, flags: u32);
     SCIWaitForRemoteSegmentEvent(segment: Pointer, status: *mut u32, timeout: u32, flags: u32) -> u32;
+    SCIAttachPhysicalMemory(address: u64, mapped: Pointer, bus: u32, size: usize, segment: Pointer, flags: u32);
+    SCIRegisterSegmentMemory(address: Pointer, size: usize, segment: Pointer, flags: u32);
     SCIMapLocalSegment(segment: Pointer, map: *mut Pointer, offset: usize, size: usize, address: Pointer, flags: u32) -> Pointer;
     SCIMapRemoteSegment(segment: Pointer, map: *mut Pointer, offset: usize, size: usize, address: Pointer, flags: u32) -> Pointer;
     SCIUnmapSegment(map: Pointer, flags: u32);
@@ -104,4 +106,6 @@ getters! {
     SCIFlush(sequence: Pointer, flags: u32);
     SCIDMAQueueState(queue: Pointer) -> u32;
     SCIGetMapPointer(map: Pointer) -> Pointer;
+    SCIGetMapPhysAddr(map: Pointer) -> u64;
+    beeline_sisci_last_error() -> *const c_char;
 }

@@ -1,7 +1,8 @@
 //! Which node a process is of, and which nodes there are: from the environment and a file.
 //!
 //! `BEELINE_CONFIG` names the file; without it `/etc/beeline.toml` is read if it is there. `BEELINE_NODE` says which node the process is
-//! of, before `node` in the file. With `polls` in the file nothing of the process sleeps (`FabricMember::set_polling`). Without a file, nodes have the numbers 1 to 251 and an adapter 0, and the process is of node 4.
+//! of, before `node` in the file. With `polls` in the file nothing of the process sleeps (`FabricMember::set_polling`); `memory` and `sysfs` are the process's
+//! [`Terms`]. Without a file, nodes have the numbers 1 to 251 and an adapter 0, and the process is of node 4.
 
 use std::ffi::OsString;
 use std::ops::Range;
@@ -13,6 +14,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::member::FabricConfig;
+use crate::terms::Terms;
 
 /// The environment variable that names the node of this process.
 pub const NODE_VARIABLE: &str = "BEELINE_NODE";
@@ -33,6 +35,8 @@ pub struct Configuration {
     pub named: Vec<NamedNode>,
     /// Whether who waits polls and does not sleep.
     pub polls: bool,
+    /// Of what memory segments are made, and where devices are found.
+    pub terms: Terms,
 }
 
 /// A node of the file.
@@ -67,8 +71,18 @@ struct File {
     domain: Option<String>,
     #[serde(default)]
     polls: bool,
+    #[serde(default)]
+    memory: OfMemory,
+    sysfs: Option<PathBuf>,
     #[serde(default, rename = "nodes")]
     entries: Vec<Entry>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct OfMemory {
+    huge_pages: bool,
+    locked: bool,
 }
 
 #[derive(Deserialize)]
@@ -110,7 +124,7 @@ impl Configuration {
         let node = of_variable(node)?.unwrap_or(NodeId(DEFAULT_NODE));
         let nodes = NODES.map(NodeId).collect();
         let fabric = FabricConfig { domain: DomainConfig::default(), node, adapters: first_adapter(), nodes };
-        Ok(Configuration { fabric, named: Vec::new(), polls: false })
+        Ok(Configuration { fabric, named: Vec::new(), polls: false, terms: Terms::default() })
     }
 }
 
@@ -169,7 +183,11 @@ impl Reader<'_> {
             }
         };
         let domain = file.domain.map_or_else(DomainConfig::default, DomainConfig::named);
-        Ok(Configuration { fabric: FabricConfig { domain, node, adapters, nodes }, named, polls: file.polls })
+        let OfMemory { huge_pages, locked } = file.memory;
+        let sysfs = file.sysfs.unwrap_or_else(|| Terms::default().sysfs);
+        let terms = Terms { huge_pages, locked, sysfs };
+        let fabric = FabricConfig { domain, node, adapters, nodes };
+        Ok(Configuration { fabric, named, polls: file.polls, terms })
     }
 
     fn node(&self, key: &'static str, number: &Spanned<u32>) -> Result<NodeId, ConfigError> {
@@ -236,6 +254,11 @@ mod tests {
         assert_eq!(read("", None).unwrap().fabric.node, NodeId(4));
         let polls = ["", "polls = false", "polls = true"].map(|text| read(text, None).unwrap().polls);
         assert_eq!(polls, [false, false, true]);
+        let terms = |text| read(text, None).unwrap().terms;
+        assert_eq!(terms(""), Terms { huge_pages: false, locked: false, sysfs: PathBuf::from("/sys") });
+        let all = "sysfs = \"/mnt/sys\"\n[memory]\nhuge_pages = true\nlocked = true";
+        assert_eq!(terms(all), Terms { huge_pages: true, locked: true, sysfs: PathBuf::from("/mnt/sys") });
+        assert!(read("[memory]\nhuge = true", None).is_err());
     }
 
     #[test]

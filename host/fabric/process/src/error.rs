@@ -2,7 +2,7 @@
 
 use beeline_domain::{DomainError, OfferError, RegistryError};
 use beeline_fabric::Refusal;
-use beeline_mmio::{MapError, RegisterError, SegmentError};
+use beeline_mmio::{BarPartError, MapError, RegisterError, SegmentError};
 
 use crate::words::WordsError;
 
@@ -38,6 +38,25 @@ pub enum NotMapped {
     /// The kernel does not.
     #[error(transparent)]
     Memory(#[from] SegmentError),
+    /// The memory says nothing of its pages.
+    #[error("the memory of the segment: {0}")]
+    Unexamined(MapError),
+    /// A map was to be uncached.
+    #[error(
+        "the segment is of memory of the host, which programs have through the caches alone: ask for an uncached map of segments of devices"
+    )]
+    Cached,
+}
+
+/// Why a segment is not made.
+#[derive(Debug, thiserror::Error)]
+pub enum NotCreated {
+    /// The fabric does not allow it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// There is no memory of the kind that the member's [`Terms`](crate::Terms) ask for.
+    #[error(transparent)]
+    Memory(#[from] MapError),
 }
 
 /// Why memory of the program is not behind a segment.
@@ -49,4 +68,7 @@ pub enum NotRegistered {
     /// The memory does not.
     #[error(transparent)]
     Memory(#[from] RegisterError),
+    /// No device has it, or this process may not have it.
+    #[error(transparent)]
+    Device(#[from] BarPartError),
 }

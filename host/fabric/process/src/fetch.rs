@@ -7,37 +7,64 @@ use std::sync::Arc;
 
 use beeline_domain::{ConnectError, Connection, Disposer};
 use beeline_fabric::{Lent, Part};
-use beeline_mmio::{MapError, RegisteredMemory, SharedMemory};
+use beeline_mmio::{MapError, Region, RegisteredMemory, SharedMemory};
 
+use crate::backing::{Backing, NotBacking};
 use crate::packets::{Fetch, Fetched, PacketError};
-use crate::pair::{NotMemories, PATIENCE, memories};
+use crate::pair::PATIENCE;
+use crate::terms::Terms;
 
 /// Where a segment is that is not in the bank of its member.
 #[derive(Clone, Debug)]
 pub(crate) struct Own {
-    pub(crate) memory: Arc<SharedMemory>,
+    pub(crate) memory: Backing,
     /// Where in the memory the segment begins.
     pub(crate) offset: u64,
+    /// Keeps its pages locked.
+    _locked: Option<Region>,
 }
 
 impl Own {
     /// All of a memory.
     pub(crate) fn whole(memory: Arc<SharedMemory>) -> Self {
-        Own { memory, offset: 0 }
+        Self::of(Backing::Memory(memory), 0)
+    }
+
+    pub(crate) fn of(memory: Backing, offset: u64) -> Self {
+        Own { memory, offset, _locked: None }
+    }
+
+    /// New memory on a member's terms. What is locked is brought in now, and stays locked until the segment is removed.
+    ///
+    /// # Errors
+    /// There is none, or the limits do not allow it.
+    pub(crate) fn create(name: &str, bytes: usize, terms: &Terms) -> Result<Self, MapError> {
+        let memory = SharedMemory::create(name, bytes, terms.memory())?;
+        let locked = if terms.locked { Some(memory.map()?) } else { None };
+        Ok(Own { memory: Backing::Memory(Arc::new(memory)), offset: 0, _locked: locked })
     }
 
     pub(crate) fn place(&self, part: Part) -> Place {
-        Place { memory: Arc::clone(&self.memory), offset: self.offset, part }
+        Place { memory: self.memory.clone(), offset: self.offset, part }
     }
 }
 
 /// A part of a segment that begins at an offset of some memory.
 #[derive(Debug)]
 pub(crate) struct Place {
-    pub(crate) memory: Arc<SharedMemory>,
+    pub(crate) memory: Backing,
     /// Where in the memory the segment begins.
     pub(crate) offset: u64,
     pub(crate) part: Part,
+}
+
+impl Place {
+    /// Where the part begins on the bus.
+    pub(crate) fn bus_address(&self) -> Option<u64> {
+        self.memory
+            .bus_address()
+            .map(|first| first.saturating_add(self.offset).saturating_add(self.part.offset))
+    }
 }
 
 /// Where the memory of a part is.
@@ -67,9 +94,7 @@ pub(crate) enum FetchError {
     #[error(transparent)]
     Packet(#[from] PacketError),
     #[error(transparent)]
-    Descriptors(#[from] NotMemories),
-    #[error(transparent)]
-    Memory(#[from] MapError),
+    Memory(#[from] NotBacking),
     #[error("a memory of {has} bytes was passed for a segment of {wanted} at {offset}")]
     TooSmall { has: u64, wanted: u64, offset: u64 },
 }
@@ -79,15 +104,22 @@ pub(crate) fn fetch(
     connection: &Connection,
     lent: Lent,
     wanted_bytes: u64,
-    disposer: &Disposer,
+    (terms, disposer): (&Terms, &Disposer),
 ) -> Result<Own, FetchError> {
     let request = Fetch(lent).to_bytes();
     let reply = connection.call_within(&request, &[], PATIENCE)?;
-    let [memory] = memories(reply.fds, "a memory", disposer)?;
-    let Fetched { bytes, offset } = Fetched::of(&reply.payload)?;
+    let Fetched { kind, bytes, offset } = match Fetched::of(&reply.payload) {
+        Ok(fetched) => fetched,
+        Err(error) => {
+            disposer.dispose(reply.fds);
+            return Err(error.into());
+        }
+    };
+    let memory = Backing::of(kind, reply.fds, (bytes, offset), terms, disposer)?;
+    // A part of a device begins where the segment does.
+    let offset = offset - memory.offset_bytes();
     if offset.checked_add(wanted_bytes).is_none_or(|end| end > bytes) {
         return Err(FetchError::TooSmall { has: bytes, wanted: wanted_bytes, offset });
     }
-    let memory = SharedMemory::from_fd(memory, usize::try_from(bytes).unwrap_or(0))?;
-    Ok(Own { memory: Arc::new(memory), offset })
+    Ok(Own::of(memory, offset))
 }

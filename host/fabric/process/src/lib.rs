@@ -9,6 +9,7 @@
 //! handles and codes of SISCI (`api/sisci`), shared and named interrupts, memory of other users.
 #![forbid(unsafe_code)]
 
+mod backing;
 mod bell;
 mod config;
 mod dma;
@@ -30,12 +31,13 @@ mod several;
 mod shared;
 mod state;
 mod survey;
+mod terms;
 mod words;
 mod yard;
 
 pub use config::{ConfigError, Configuration, FILE_VARIABLE, NODE_VARIABLE, NamedNode};
 pub use dma::{DmaDirection, DmaJob, DmaLocal, DmaQueue, DmaTransfer};
-pub use error::{NotMapped, NotRegistered, OpenError};
+pub use error::{NotCreated, NotMapped, NotRegistered, OpenError};
 pub use events::{Happened, Source, Watch};
 pub use groups::Held;
 pub use interrupts::{DataInterrupt, DataTrigger, Interrupt, InterruptOptions, NotTaken, Trigger};
@@ -45,4 +47,5 @@ pub use questions::AnswerError;
 pub use queue::{MessageQueue, QueueConfig, Received, Sent};
 pub use sequence::Sequence;
 pub use survey::{AskError, Report, Survey, SurveyError};
+pub use terms::Terms;
 pub use words::WordsError;

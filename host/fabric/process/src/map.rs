@@ -6,7 +6,7 @@ use std::sync::Arc;
 use beeline_fabric::{Call, Part, Refusal};
 use beeline_mmio::{
     Access, CopyError, MappedSegment, Pages, ProgramCopyError, ProgramMemory, Region, RegisteredMemory,
-    SegmentOptions, page_bytes,
+    SegmentOptions,
 };
 
 use crate::error::NotMapped;
@@ -23,6 +23,9 @@ pub struct MapOptions {
     pub access: Access,
     /// Where its first byte is to be: as far behind a page as the part is in its segment, and never in the place of another mapping.
     pub address: Option<usize>,
+    /// Not through the caches: each load and store is one of the device's bus, in the order of the program. Memory of the host has no such
+    /// maps.
+    pub is_uncached: bool,
 }
 
 /// A part of a segment that is mapped into this process, until it is dropped. Memory of a segment whose member has gone stays as long as
@@ -33,6 +36,8 @@ pub struct Map {
     segment: Option<MappedSegment>,
     /// Where in `segment` the part begins.
     start: usize,
+    /// Where the part begins on the bus.
+    bus_address: Option<u64>,
     of: Of,
     shared: Arc<Shared>,
 }
@@ -46,10 +51,14 @@ impl Map {
     ) -> Result<Self, NotMapped> {
         let found = shared.call_to_map(of, part)?;
         // From here on the segment counts a map, which is dropped with this.
-        let mut map = Map { segment: None, start: 0, of, shared: Arc::clone(shared) };
+        let mut map = Map { segment: None, start: 0, bus_address: None, of, shared: Arc::clone(shared) };
         let (segment, start) = match found {
             Found::Program(memory) => (in_program(&memory, part, options)?, 0),
-            found => map_in(shared.have(found, of, part)?, options)?,
+            found => {
+                let place = shared.have(found, of, part)?;
+                map.bus_address = place.bus_address();
+                map_in(&place, options)?
+            }
         };
         (map.segment, map.start) = (Some(segment), start);
         Ok(map)
@@ -72,6 +81,11 @@ impl Map {
     pub fn as_ptr(&self) -> NonNull<u8> {
         let start = self.mapped().as_ptr();
         NonNull::new(start.as_ptr().wrapping_add(self.start)).expect("inside a mapping, which is not at 0")
+    }
+
+    /// Where the part begins on the bus, if it is of a device. A device that reaches that one uses this address.
+    pub fn bus_address(&self) -> Option<u64> {
+        self.bus_address
     }
 
     /// Copies bytes into the part, as [`MappedSegment::copy_in`] does.
@@ -164,28 +178,32 @@ fn in_program(
     memory: &Arc<RegisteredMemory>,
     part: Part,
     options: MapOptions,
-) -> Result<MappedSegment, Refusal> {
+) -> Result<MappedSegment, NotMapped> {
+    if options.is_uncached {
+        return Err(NotMapped::Cached);
+    }
     let in_memory = |value: u64| usize::try_from(value).map_err(|_| Refusal::OutOfRange);
     let (offset, bytes) = (in_memory(part.offset)?, in_memory(part.bytes)?);
     if options.address.is_some_and(|address| address != memory.address().wrapping_add(offset)) {
-        return Err(Refusal::IllegalAddress);
+        return Err(Refusal::IllegalAddress.into());
     }
     match memory.segment(offset, bytes, options.access) {
-        Ok(segment) => segment.ok_or(Refusal::System),
-        Err(CopyError::ReadOnly) => Err(Refusal::IllegalOperation),
-        Err(_) => Err(Refusal::OutOfRange),
+        Ok(segment) => Ok(segment.ok_or(Refusal::System)?),
+        Err(CopyError::ReadOnly) => Err(Refusal::IllegalOperation.into()),
+        Err(_) => Err(Refusal::OutOfRange.into()),
     }
 }
 
 /// Maps a part of a segment, and says where in the mapping it begins. What a peer says of its bank is checked against the memory that it has
 /// passed.
-fn map_in(place: Place, options: MapOptions) -> Result<(MappedSegment, usize), NotMapped> {
+fn map_in(place: &Place, options: MapOptions) -> Result<(MappedSegment, usize), NotMapped> {
     let Place { memory, offset, part } = place;
-    let first = offset.checked_add(part.offset).ok_or(Refusal::OutOfRange)?;
-    let start = first % page_bytes() as u64;
+    let first = memory.offset_bytes().checked_add(*offset).and_then(|first| first.checked_add(part.offset));
+    let first = first.ok_or(Refusal::OutOfRange)?;
+    let start = first % memory.page_bytes().map_err(NotMapped::Unexamined)?;
     let bytes = usize::try_from(part.bytes).ok().and_then(|bytes| bytes.checked_add(start as usize));
     let pages = if part.bytes <= PRESENT_BYTES { Pages::Present } else { Pages::Lazy };
-    let options = SegmentOptions {
+    let mapped = SegmentOptions {
         offset_bytes: first - start,
         bytes: Some(bytes.ok_or(Refusal::Nospc)?),
         pages,
@@ -194,5 +212,5 @@ fn map_in(place: Place, options: MapOptions) -> Result<(MappedSegment, usize), N
         address: options.address.map(|address| address.wrapping_sub(start as usize)),
         ..SegmentOptions::default()
     };
-    Ok((MappedSegment::memory(memory.fd(), &options)?, start as usize))
+    Ok((memory.map(options.is_uncached, mapped)?, start as usize))
 }

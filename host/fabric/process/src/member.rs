@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, RwLock};
 use std::time::Instant;
 
 use beeline_domain::{Domain, DomainConfig, Offer, OfferOptions};
@@ -16,7 +16,7 @@ use beeline_mmio::{
 
 use crate::bell::Bells;
 use crate::dma::{DmaQueue, Engine};
-use crate::error::{NotMapped, NotRegistered, OpenError};
+use crate::error::{NotCreated, NotMapped, NotRegistered, OpenError};
 use crate::map::{Map, MapOptions};
 use crate::names::{Names, offer_name};
 use crate::packets::Who;
@@ -25,6 +25,7 @@ use crate::service::Welcoming;
 use crate::several::Several;
 use crate::shared::{LetsGo, Of, Shared};
 use crate::state::State;
+use crate::terms::Terms;
 use crate::words::{BOARD, Published};
 
 /// Members that may use this one's segments at the same time.
@@ -89,6 +90,7 @@ impl FabricMember {
             started: Instant::now(),
             process: ThisProcess::get(),
             polls: AtomicBool::new(false),
+            terms: RwLock::default(),
         });
         let service = Box::new(Welcoming::new(&shared));
         let options = OfferOptions { max_connections: MAX_CONSUMERS, ..OfferOptions::default() };
@@ -146,13 +148,60 @@ impl FabricMember {
             Call::Register { .. } | Call::FindHolder { .. } | Call::Hold { .. } | Call::Share { .. } => {
                 Err(Refusal::IllegalOperation)
             }
-            Call::CreateSegment { is_private: true, is_empty: false, bytes, .. } if bytes != 0 => {
-                self.shared.create_private(call, bytes)
+            Call::CreateSegment { .. } => {
+                self.create_segment(call).map_err(|not_created| match not_created {
+                    NotCreated::Refused(refusal) => refusal,
+                    NotCreated::Memory(_) => Refusal::Nospc,
+                })
             }
             Call::RemoveSegment { local, is_forced } => self.shared.remove_for_program(local, is_forced),
             Call::Disconnect(remote) => self.shared.disconnect(remote),
             call => self.shared.call(call),
         }
+    }
+
+    /// Makes a segment, as [`FabricMember::call`] does, and says why there is no memory for it.
+    ///
+    /// # Errors
+    /// As for [`FabricMember::call`]; a limit, or the huge pages that there are, do not allow what the member's [`Terms`] ask for.
+    pub fn create_segment(&self, call: Call) -> Result<Value, NotCreated> {
+        match call {
+            Call::CreateSegment { .. } => self.shared.create(call),
+            _ => Err(Refusal::IllegalOperation.into()),
+        }
+    }
+
+    /// Says of what memory segments are made from here on, and where devices are found.
+    pub fn set_terms(&self, terms: Terms) {
+        self.shared.set_terms(terms);
+    }
+
+    /// Puts memory of a device behind an empty segment: so many bytes of a PCI function's BAR, from an address of the bus on, which sysfs
+    /// lists. Members that connect to the segment are passed the BAR's files when they first map, and can store into all of the BAR. A
+    /// device that is taken away ends whoever accesses such a map.
+    ///
+    /// # Errors
+    /// As for [`FabricMember::register`]; no BAR has the bytes, or this process may not open it.
+    pub fn register_device(
+        &self,
+        local: LocalSegment,
+        bus_address: u64,
+        bytes: u64,
+    ) -> Result<(), NotRegistered> {
+        self.shared.register_device(local, (bus_address, bytes))
+    }
+
+    /// Where a segment of this member begins on the bus: where another device reads and writes it. `None` for memory of the host.
+    pub fn bus_address_of_local(&self, local: LocalSegment) -> Option<u64> {
+        self.shared.bus_address_of_local(local)
+    }
+
+    /// As [`FabricMember::bus_address_of_local`], of a segment that is connected to.
+    ///
+    /// # Errors
+    /// There is no connection any more, or its member does not answer.
+    pub fn bus_address_of_remote(&self, remote: RemoteSegment) -> Result<Option<u64>, Refusal> {
+        self.shared.bus_address_of_remote(remote)
     }
 
     /// Puts a memory behind an empty segment, from its first byte on. Members that connect to the segment are passed its descriptor when

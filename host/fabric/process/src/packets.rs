@@ -5,6 +5,8 @@
 
 use beeline_fabric::{Lent, MemberNumber, NodeId, Slot};
 
+use crate::backing::Kind;
+
 /// Version of the packets, of boards, claims, yards and bells.
 const VERSION: u16 = 2;
 const MAGIC: &[u8; 4] = b"BEEF";
@@ -37,9 +39,10 @@ pub(crate) struct Fetch(pub(crate) Lent);
 /// The answer. The memory comes with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fetched {
-    /// The size of the memory.
+    pub(crate) kind: Kind,
+    /// The size of the memory, or of the part of a device.
     pub(crate) bytes: u64,
-    /// Where in it the segment begins.
+    /// Where in the memory the segment begins, or where in the device's BAR the part does.
     pub(crate) offset: u64,
 }
 
@@ -48,6 +51,8 @@ pub(crate) struct Fetched {
 pub(crate) enum PacketError {
     #[error("{0} bytes are no packet of the fabric")]
     Length(usize),
+    #[error("memory of the kind {0} is not known")]
+    Kind(u16),
     #[error("the packet does not begin as those of the fabric do")]
     Magic,
     #[error("the other member speaks version {0} of the fabric, this one version {VERSION}")]
@@ -124,19 +129,27 @@ impl Fetch {
 }
 
 impl Fetched {
-    /// `magic:4 | version:2 | zero:2 | bytes:8 | offset:8`
+    /// `magic:4 | version:2 | kind:2 | bytes:8 | offset:8`
     const BYTES: usize = 24;
 
     pub(crate) fn to_bytes(self) -> Vec<u8> {
+        let kind: u16 = match self.kind {
+            Kind::Memory => 0,
+            Kind::Device => 1,
+        };
         let (bytes, offset) = (self.bytes.to_le_bytes(), self.offset.to_le_bytes());
-        [MAGIC.as_slice(), &VERSION.to_le_bytes(), &[0; 2], &bytes, &offset].concat()
+        [MAGIC.as_slice(), &VERSION.to_le_bytes(), &kind.to_le_bytes(), &bytes, &offset].concat()
     }
 
     pub(crate) fn of(packet: &[u8]) -> Result<Self, PacketError> {
         let mut rest = check(packet, Self::BYTES)?;
-        let [_, _] = take(&mut rest);
+        let kind = match u16::from_le_bytes(take(&mut rest)) {
+            0 => Kind::Memory,
+            1 => Kind::Device,
+            other => return Err(PacketError::Kind(other)),
+        };
         let bytes = u64::from_le_bytes(take(&mut rest));
-        Ok(Fetched { bytes, offset: u64::from_le_bytes(take(&mut rest)) })
+        Ok(Fetched { kind, bytes, offset: u64::from_le_bytes(take(&mut rest)) })
     }
 }
 
@@ -153,8 +166,10 @@ mod tests {
         assert_eq!(Welcome::of(&welcome.to_bytes()), Ok(welcome));
         let fetch = Fetch(Lent { slot: Slot(0xfedc), incarnation: 0x8765_4321 });
         assert_eq!(Fetch::of(&fetch.to_bytes()), Ok(fetch));
-        let fetched = Fetched { bytes: 5 << 40, offset: 7 << 40 };
-        assert_eq!(Fetched::of(&fetched.to_bytes()), Ok(fetched));
+        for kind in [Kind::Memory, Kind::Device] {
+            let fetched = Fetched { kind, bytes: 5 << 40, offset: 7 << 40 };
+            assert_eq!(Fetched::of(&fetched.to_bytes()), Ok(fetched));
+        }
         for length in [0, 6, 16, 23, 25] {
             assert_eq!(Hello::of(&vec![0; length]), Err(PacketError::Length(length)));
         }
@@ -184,6 +199,9 @@ mod tests {
         refuses_others(&Hello { who, yard_bytes: 3 }.to_bytes(), Hello::of);
         refuses_others(&Welcome { bank_bytes: 4 }.to_bytes(), Welcome::of);
         refuses_others(&Fetch(Lent { slot: Slot(5), incarnation: 6 }).to_bytes(), Fetch::of);
-        refuses_others(&Fetched { bytes: 7, offset: 8 }.to_bytes(), Fetched::of);
+        let mut fetched = Fetched { kind: Kind::Device, bytes: 7, offset: 8 }.to_bytes();
+        fetched[7] = 1;
+        assert_eq!(Fetched::of(&fetched), Err(PacketError::Kind(0x101)));
+        refuses_others(&Fetched { kind: Kind::Memory, bytes: 7, offset: 8 }.to_bytes(), Fetched::of);
     }
 }

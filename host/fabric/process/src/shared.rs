@@ -6,12 +6,13 @@
 
 mod holding;
 mod lending;
+mod making;
 mod program;
 mod visits;
 mod wants;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
 use beeline_domain::Domain;
@@ -19,16 +20,18 @@ use beeline_fabric::{
     AdapterNumber, Call, Done, LocalInterrupt, LocalSegment, Memory, Nanos, NodeId, Part, Refusal,
     RemoteSegment, Ticket, Told, Value, Want, ring,
 };
-use beeline_mmio::{Flag, MemoryOptions, ReadOnlyMemory, SharedMemory, ThisProcess};
+use beeline_mmio::{Flag, ReadOnlyMemory, SharedMemory, ThisProcess};
 
+use crate::backing::Backing;
 use crate::bell::{Bells, FlagBell, MAX_SLEEP};
-use crate::fetch::{Found, Own, Place};
+use crate::fetch::{Found, Place};
 use crate::names::Names;
 use crate::packets::Who;
 use crate::pair::Pair;
 use crate::sequence::{Calls, Sequence};
 use crate::several::Several;
 use crate::state::State;
+use crate::terms::Terms;
 use crate::words::View;
 
 /// What all threads of the process that use the fabric have in common.
@@ -57,6 +60,7 @@ pub(crate) struct Shared {
     pub(crate) process: ThisProcess,
     /// Nothing of this member sleeps, and nobody has to wake it.
     pub(crate) polls: AtomicBool,
+    pub(crate) terms: RwLock<Arc<Terms>>,
 }
 
 /// What is mapped.
@@ -105,33 +109,6 @@ impl Shared {
         }
     }
 
-    /// Makes a segment that nobody connects to, in memory of its own.
-    pub(crate) fn create_private(&self, call: Call, bytes: u64) -> Result<Value, Refusal> {
-        self.check_process()?;
-        let bytes = usize::try_from(bytes).map_err(|_| Refusal::Nospc)?;
-        let memory = SharedMemory::create("beeline-private", bytes, MemoryOptions::default());
-        let memory = Arc::new(memory.map_err(|_| Refusal::Nospc)?);
-        self.enter(|state, now| match state.member.call(call, now)? {
-            Done::Now(value @ Value::Local(local, _)) => {
-                state.own.insert(local, Own::whole(memory));
-                Ok(value)
-            }
-            Done::Now(_) | Done::Wait(_) => Err(Refusal::System),
-        })
-    }
-
-    /// Puts a memory behind an empty segment.
-    pub(crate) fn register(&self, local: LocalSegment, memory: Arc<SharedMemory>) -> Result<(), Refusal> {
-        self.check_process()?;
-        let bytes = memory.bytes() as u64;
-        self.enter(|state, now| {
-            state.member.call(Call::Register { local, bytes, is_shareable: true }, now)?;
-            // In the same hold of the lock: nobody is connected to what has no memory here.
-            state.own.insert(local, Own::whole(memory));
-            Ok(())
-        })
-    }
-
     /// Removes a segment, with its memory if it has one of its own.
     pub(crate) fn remove(&self, local: LocalSegment, is_forced: bool) -> Result<Value, Refusal> {
         self.lets_go.of(Of::Local(local));
@@ -176,7 +153,7 @@ impl Shared {
                 _ => None,
             };
             Ok(place.map_or(Found::Nowhere, |(memory, offset, part)| {
-                Found::Here(Place { memory: Arc::clone(memory), offset, part })
+                Found::Here(Place { memory: Backing::Memory(Arc::clone(memory)), offset, part })
             }))
         })
     }

@@ -10,6 +10,7 @@ use beeline_fabric::{
 
 use beeline_mmio::{RegisteredMemory, SharedMemory};
 
+use crate::backing::Backing;
 use crate::bell::Bells;
 use crate::fetch::{Found, Own, Place, Wanted};
 use crate::interrupts::waited::{Waited, What};
@@ -102,7 +103,7 @@ impl State {
         if let Memory::Bank { offset } = memory {
             let bank = pair.and_then(Pair::bank);
             return bank.map_or(Found::Nowhere, |bank| {
-                Found::Here(Place { memory: Arc::clone(bank), offset, part })
+                Found::Here(Place { memory: Backing::Memory(Arc::clone(bank)), offset, part })
             });
         }
         if let Some(own) = self.fetched.get(&remote) {
@@ -127,7 +128,7 @@ impl State {
         bank: &Arc<SharedMemory>,
     ) -> Option<Own> {
         match memory {
-            Memory::Bank { offset } => Some(Own { memory: Arc::clone(bank), offset }),
+            Memory::Bank { offset } => Some(Own::of(Backing::Memory(Arc::clone(bank)), offset)),
             Memory::Own { .. } => self.own.get(&local).cloned(),
         }
     }

@@ -95,7 +95,7 @@ impl Engine {
         };
         let map = Arc::new(map.map_err(|error| match error {
             NotMapped::Refused(refusal) => refusal,
-            NotMapped::Memory(error) => {
+            error => {
                 tracing::warn!(%error, "a segment is not mapped for DMA");
                 Refusal::Nospc
             }

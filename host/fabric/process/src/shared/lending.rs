@@ -60,7 +60,7 @@ impl Shared {
     /// # Errors
     /// As [`Shared::have`].
     pub(crate) fn fetch(&self, connection: &Connection, lent: Lent, bytes: u64) -> Result<Own, Refusal> {
-        fetch(connection, lent, bytes, &self.domain.disposer()).map_err(|error| {
+        fetch(connection, lent, bytes, (&self.terms(), &self.domain.disposer())).map_err(|error| {
             tracing::debug!(%error, "the memory of a segment was not passed");
             match error {
                 FetchError::Connect(ConnectError::Refused { .. }) => Refusal::NotConnected,
@@ -79,10 +79,11 @@ impl Shared {
             let lends = pair.and_then(|pair| state.member.lends(pair, lent));
             lends.and_then(|lends| state.own_of(lends, &self.bank))
         };
-        let Own { memory, offset } =
+        let Own { memory, offset, .. } =
             own.ok_or_else(|| Refused::new("you are connected to no such segment"))?;
-        let fd = memory.fd().try_clone_to_owned().map_err(|error| Refused::new(error.to_string()))?;
-        let fetched = Fetched { bytes: memory.bytes() as u64, offset };
-        Ok(Reply { payload: fetched.to_bytes(), fds: vec![fd] })
+        let fds = memory.fds().map_err(|error| Refused::new(error.to_string()))?;
+        let (kind, bytes) = (memory.kind(), memory.bytes());
+        let fetched = Fetched { kind, bytes, offset: memory.offset_bytes() + offset };
+        Ok(Reply { payload: fetched.to_bytes(), fds })
     }
 }

@@ -293,7 +293,7 @@ impl Player {
                 format!("ok {bytes}")
             }
             Err(NotMapped::Refused(refusal)) => format!("{refusal:?}"),
-            Err(NotMapped::Memory(error)) => error.to_string(),
+            Err(error) => error.to_string(),
         }
     }
 

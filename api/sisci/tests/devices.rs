@@ -190,7 +190,9 @@ fn descriptors_of_a_folder_that_the_other_process_was_not_told_of_are_not_taken(
     let devices = Devices::new();
     let mut owner = devices.fabric.opened("4");
     offer(&mut owner);
-    devices.fabric.configure("");
+    // It has a BAR of the same name, at the same place.
+    let other = Devices::new();
+    devices.fabric.configure(&format!("sysfs = {:?}\n", other.sysfs.path()));
     let mut user = devices.fabric.opened("8");
     connect(&mut user);
     user.expect("map_remote r m 0 8192", "NODE_NOT_RESPONDING");

@@ -11,6 +11,7 @@ use beeline_mmio::{
 };
 
 use crate::error::NotMapped;
+use crate::packets::Kind;
 use crate::pair::{NotMemories, memories};
 use crate::terms::Terms;
 
@@ -19,13 +20,6 @@ use crate::terms::Terms;
 pub(crate) enum Backing {
     Memory(Arc<SharedMemory>),
     Device(Arc<BarPart>),
-}
-
-/// What a packet says of descriptors that come with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Memory,
-    Device,
 }
 
 /// Why what another member has passed is not taken.

@@ -5,8 +5,6 @@
 
 use beeline_fabric::{Lent, MemberNumber, NodeId, Slot};
 
-use crate::backing::Kind;
-
 /// Version of the packets, of boards, claims, yards and bells.
 const VERSION: u16 = 2;
 const MAGIC: &[u8; 4] = b"BEEF";
@@ -35,6 +33,15 @@ pub(crate) struct Welcome {
 /// The request of a member that is connected to a segment with a memory of its own, and has not mapped it yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fetch(pub(crate) Lent);
+
+/// What comes with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Memory of the host.
+    Memory,
+    /// Files of a BAR.
+    Device,
+}
 
 /// The answer. The memory comes with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -145,18 +145,25 @@ mod tests {
         space.number(0).store(5);
         space.number(1).store(6);
         let is_over = AtomicBool::new(false);
-        std::thread::scope(|scope| {
+        let claims = std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
                     space.beat(1).store(space.beat(1).load() + 1);
                     sleep(Duration::from_millis(10));
                 }
             });
-            assert!(matches!(claim(&space, 7, Some(1)), Err(OpenError::SlotTaken { slot: 1 })));
-            assert_eq!(claim(&space, 7, None).unwrap(), 0);
-            assert!(matches!(claim(&space, 8, Some(2)), Err(OpenError::SlotTaken { slot: 2 })));
+            let claims =
+                [(7, Some(1)), (7, None), (8, Some(2))].map(|(number, slot)| claim(&space, number, slot));
             is_over.store(true, Ordering::Relaxed);
+            claims
         });
+        assert!(
+            matches!(
+                claims,
+                [Err(OpenError::SlotTaken { slot: 1 }), Ok(0), Err(OpenError::SlotTaken { slot: 2 })]
+            ),
+            "{claims:?}"
+        );
         assert_eq!((space.number(0).load(), space.number(1).load()), (7, 6));
     }
 

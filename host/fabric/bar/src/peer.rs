@@ -37,6 +37,8 @@ pub(crate) struct Peer {
 struct Beat {
     port: MappedState,
     state: LinkState,
+    /// Makes the incarnations of the next state.
+    random: u64,
     session: Option<Session>,
 }
 
@@ -51,13 +53,17 @@ pub(crate) enum Change {
     Lost,
 }
 
+fn state(port: &mut MappedState, random: u64) -> LinkState {
+    let before = port.pushed();
+    LinkState::new::<MappedFile>(Acceptance::AtOnce, random, before.as_ref())
+}
+
 impl Peer {
     pub(crate) fn new(space: &Arc<Space>, (own, slot): (usize, usize), random: u64) -> Self {
         let beat = (own != slot).then(|| {
             let mut port = space.link(own, slot);
-            let before = port.pushed();
-            let state = LinkState::new::<MappedFile>(Acceptance::AtOnce, random, before.as_ref());
-            Beat { port, state, session: None }
+            let state = state(&mut port, random);
+            Beat { port, state, random, session: None }
         });
         Peer {
             slot,
@@ -76,6 +82,11 @@ impl Peer {
     /// Looks at its heartbeat. What this side says then is pushed with [`Peer::push`], after what has become of the peer was made so.
     pub(crate) fn look(&mut self, now: Duration) -> (Change, Option<Line>) {
         let Some(beat) = &mut self.beat else { return (Change::Nothing, None) };
+        if beat.state.is_over() {
+            // Somebody has overwritten its line, and not the number of its slot: this member is the one that it was.
+            beat.random = beat.random.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
+            beat.state = state(&mut beat.port, beat.random);
+        }
         let (heard, pushed) = (beat.port.look(), beat.port.pushed());
         let line = beat.state.look(now, &heard, pushed.as_ref());
         let status = beat.state.status();

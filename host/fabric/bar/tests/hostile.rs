@@ -84,3 +84,21 @@ fn every_word_but_those_of_life_is_overwritten_and_each_call_ends() {
         numbers.chain((4096..8192).step_by(8)).collect()
     });
 }
+
+#[test]
+fn members_whose_heartbeats_were_overwritten_find_each_other_again() {
+    let memory = Memory::new();
+    let (mut one, mut other) = (memory.member_in(4, 0), memory.member_in(8, 1));
+    let region = map(&memory);
+    one.expect("probe 8", "ok");
+    // Each line of theirs, more often than they beat, until both have lost the other.
+    for (member, of) in [(&mut one, 8), (&mut other, 4)] {
+        while member.ask(&format!("probe {of}")) == "ok" {
+            (4096..4352).step_by(8).for_each(|at| region.word(at).store(u64::MAX / 3));
+        }
+    }
+    one.await_answer("probe 8", "ok");
+    other.await_answer("probe 4", "ok");
+    one.finish();
+    other.finish();
+}

@@ -219,6 +219,12 @@ impl Drop for Process {
 /// Plays a member, if this process was started for that.
 pub fn play() {
     let (Ok(path), Ok(node)) = (std::env::var(PATH), std::env::var(NODE)) else { return };
+    // A process that hangs does not outlive its test for long.
+    std::thread::spawn(|| {
+        let (_never, ends) = channel::<()>();
+        let _time_is_over = ends.recv_timeout(2 * WATCHDOG);
+        std::process::abort();
+    });
     let slot = std::env::var(SLOT).ok().and_then(|slot| slot.parse().ok());
     script::run(config(Path::new(&path), node.parse().unwrap(), slot));
 }

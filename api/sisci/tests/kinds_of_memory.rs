@@ -49,12 +49,10 @@ fn segment_is_locked_when_it_is_made_and_no_more_when_it_is_removed() {
             use_by_another(&fabric, &mut owner);
         }
         owner.run(&["remove s"]);
-    }
-    // The memory is dropped by another thread.
-    let started = std::time::Instant::now();
-    while locked_kib(&owner) != before {
-        assert!(started.elapsed().as_secs() < 60, "{} KiB are locked still", locked_kib(&owner));
-        std::thread::yield_now();
+        // The memory is dropped by another thread. The fabric's watchdog ends a test that waits for ever.
+        while locked_kib(&owner) != before {
+            std::thread::yield_now();
+        }
     }
 }
 

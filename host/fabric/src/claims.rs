@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn claim_that_is_not_confirmed_is_taken_back() {
         let (board, mut claims) = (word(OPEN.word()), word(0));
-        let (old, new) = (Claim::default(), Claim { incarnation: 3, count: 1 });
+        let (old, new) = (Claim::default(), Claim { incarnation: 3, count: 1, ..Claim::default() });
         assert_eq!(claim(&board, &mut claims, SLOT, OPEN, (old, new)), Err(Unclaimed::Unconfirmed));
         assert_eq!(claims.load(0), old.word());
     }

@@ -67,7 +67,7 @@ impl ViewPort for Word {
 
 /// Connects once; the entry was seen open before.
 fn connects(board: &Word, mut claims: Word) -> Result<(), Unclaimed> {
-    let new = Claim { incarnation: OPEN.incarnation, count: 1 };
+    let new = Claim { incarnation: OPEN.incarnation, count: 1, ..Claim::default() };
     claim(board, &mut claims, SLOT, OPEN, (Claim::default(), new))
 }
 
@@ -107,7 +107,8 @@ fn member_that_disconnects_leaves_a_segment_that_can_be_removed() {
         let (board, claims) = (Word::board(), Word::claims());
         let (view, mut own) = (board.clone(), claims.clone());
         let member = thread::spawn(move || {
-            connects(&view, own.clone()).map(|()| own.publish(0, Claim { incarnation: 3, count: 0 }.word()))
+            connects(&view, own.clone())
+                .map(|()| own.publish(0, Claim { incarnation: 3, ended: 1, ..Claim::default() }.word()))
         });
         let first = close(&mut board.clone(), core::iter::once(&claims), SLOT, OPEN);
         let _ = member.join().unwrap();
@@ -124,7 +125,7 @@ fn user_of_a_segment_that_is_taken_is_known(after: EntryState) {
         let connecting = thread::spawn(move || connects(&view, own));
         let members = core::iter::once(((), &claims));
         let rung = force(&mut board.clone(), members, SLOT, (OPEN.incarnation, after));
-        let keeps_entry = Claim::of(claims.load(0)).count != 0;
+        let keeps_entry = Claim::of(claims.load(0)).keeps_entry();
         if connecting.join().unwrap().is_ok() {
             assert_eq!(rung, [()], "nobody tells who is connected");
             assert!(keeps_entry, "the entry is used again under a connection");

@@ -138,7 +138,7 @@ impl ViewPort for Port {
 type Program = fn(&Rc<Replay>, usize) -> Outcome;
 
 fn connects(replay: &Rc<Replay>, side: usize) -> Outcome {
-    let new = Claim { incarnation: OPEN.incarnation, count: 1 };
+    let new = Claim { incarnation: OPEN.incarnation, count: 1, ..Claim::default() };
     let (board, mut claims) = (Port(Rc::clone(replay), ENTRY), Port(Rc::clone(replay), claims_of(side)));
     Outcome::Connected(claim(&board, &mut claims, SLOT, OPEN, (Claim::default(), new)).is_ok())
 }

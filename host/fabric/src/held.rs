@@ -2,47 +2,59 @@
 
 use alloc::vec::Vec;
 
-use crate::board::layout::Claim;
+use crate::board::layout::{Claim, ENDED};
 
-/// Connections to an entry, the incarnation that was connected to last behind the others. None of the counts is zero.
-///
-/// The last is what is published, so the word names an incarnation with connections as long as there are any: a lost connection, whose
-/// incarnation is over, keeps the entry though the member has connected to the next one since.
+/// Connections to an entry. It stays when none is left, since what is published says how many have ended.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Held(Vec<Claim>);
+pub(crate) struct Held {
+    /// Those to the incarnation that was connected to last.
+    latest: Claim,
+    /// Those to others, by incarnation. None of the counts is zero.
+    others: Vec<(u32, u32)>,
+}
 
 impl Held {
     /// What is published of this.
+    ///
+    /// As long as there are connections to any incarnation it keeps the entry: one that is lost may be mapped.
     pub(crate) fn claim(&self) -> Claim {
-        self.0.last().copied().unwrap_or_default()
+        Claim { has_others: !self.others.is_empty(), ..self.latest }
     }
 
     /// Connections to an incarnation.
     pub(crate) fn count(&self, incarnation: u32) -> u32 {
-        self.0.iter().find(|claim| claim.incarnation == incarnation).map_or(0, |claim| claim.count)
+        if self.latest.incarnation == incarnation {
+            return self.latest.count;
+        }
+        self.others.iter().find(|other| other.0 == incarnation).map_or(0, |other| other.1)
     }
 
-    /// Takes in how many connections to an incarnation there are. That is what is published from here on.
-    pub(crate) fn set(&mut self, claim: Claim) {
-        let at = self.0.iter().position(|held| held.incarnation == claim.incarnation);
-        if let Some(at) = at {
-            self.0.remove(at);
+    /// With one connection more, to an incarnation that is the latest from here on.
+    pub(crate) fn with_one_more(&self, incarnation: u32) -> Self {
+        let mut held = self.clone();
+        if held.latest.incarnation != incarnation {
+            let count = held.count(incarnation);
+            held.others.retain(|other| other.0 != incarnation);
+            if held.latest.count != 0 {
+                held.others.push((held.latest.incarnation, held.latest.count));
+            }
+            held.latest = Claim { incarnation, count, ..Claim::default() };
         }
-        self.0.push(claim);
+        held.latest.count += 1;
+        held
     }
 
     /// Ends one connection to an incarnation. Whether there was one.
     pub(crate) fn end(&mut self, incarnation: u32) -> bool {
-        let Some(claim) = self.0.iter_mut().find(|claim| claim.incarnation == incarnation) else {
-            return false;
-        };
-        claim.count -= 1;
-        self.0.retain(|claim| claim.count != 0);
+        if self.latest.is_of(incarnation) {
+            self.latest.count -= 1;
+            self.latest.ended = (self.latest.ended + 1) % ENDED;
+            return true;
+        }
+        let Some(other) = self.others.iter_mut().find(|other| other.0 == incarnation) else { return false };
+        other.1 -= 1;
+        self.others.retain(|other| other.1 != 0);
         true
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 }
 
@@ -50,28 +62,42 @@ impl Held {
 mod tests {
     use super::*;
 
+    fn held(incarnations: &[u32]) -> Held {
+        incarnations.iter().fold(Held::default(), |held, incarnation| held.with_one_more(*incarnation))
+    }
+
     #[test]
-    fn what_is_published_has_connections_until_the_last_of_any_incarnation_ends() {
-        let mut held = Held::default();
-        let (old, new) = (Claim { incarnation: 3, count: 2 }, Claim { incarnation: 4, count: 1 });
-        held.set(old);
-        held.set(new);
-        assert_eq!((held.claim(), held.count(3), held.count(5)), (new, 2, 0));
+    fn what_is_published_keeps_the_entry_until_the_last_connection_to_any_incarnation_ends() {
+        let mut held = held(&[3, 3, 4]);
+        let latest = Claim { incarnation: 4, ended: 0, has_others: true, count: 1 };
+        assert_eq!((held.claim(), held.count(3), held.count(5)), (latest, 2, 0));
         assert!(held.end(3) && held.end(4) && !held.end(4));
-        assert_eq!((held.claim(), held.is_empty()), (Claim { incarnation: 3, count: 1 }, false));
+        assert_eq!(held.claim(), Claim { ended: 1, count: 0, ..latest });
+        assert!(held.claim().keeps_entry() && held.end(3));
+        assert_eq!(held.claim(), Claim { ended: 1, has_others: false, count: 0, ..latest });
+        assert!(!held.claim().keeps_entry() && !held.end(3));
+    }
+
+    #[test]
+    fn connections_that_have_ended_are_counted_of_the_latest_incarnation() {
+        let mut held = held(&[3]);
+        for _ in 0..3 {
+            held = held.with_one_more(3);
+            assert!(held.end(3));
+        }
+        assert_eq!(held.claim(), Claim { incarnation: 3, ended: 3, has_others: false, count: 1 });
+        held.latest.ended = ENDED - 1;
         assert!(held.end(3));
-        assert_eq!((held.claim(), held.is_empty()), (Claim::default(), true));
+        assert_eq!(held.claim().ended, 0);
+        held.latest.ended = 5;
+        assert_eq!(held.with_one_more(4).claim().ended, 0);
     }
 
     #[test]
     fn incarnation_that_a_member_goes_back_to_is_the_one_that_is_published() {
-        let mut held = Held::default();
-        for incarnation in [3, 4, 3] {
-            let count = held.count(incarnation) + 1;
-            held.set(Claim { incarnation, count });
-        }
-        assert_eq!(held.claim(), Claim { incarnation: 3, count: 2 });
+        let mut held = held(&[3, 4, 3]);
+        assert_eq!(held.claim(), Claim { incarnation: 3, ended: 0, has_others: true, count: 2 });
         assert!(held.end(3) && held.end(3));
-        assert_eq!(held.claim(), Claim { incarnation: 4, count: 1 });
+        assert_eq!(held.claim(), Claim { incarnation: 3, ended: 2, has_others: true, count: 0 });
     }
 }

@@ -79,7 +79,7 @@ impl<A: Adapter> Member<A> {
 
     /// Takes that the other member of a pair is gone, at the time `now`.
     pub fn gone(&mut self, pair: PairId, now: Nanos) {
-        self.pairs.consumers.remove(&pair);
+        self.note_last_claims(pair);
         self.note_groups_of(pair);
         if let Some(provider) = self.pairs.providers.remove(&pair) {
             self.holder_gone(provider.member);
@@ -91,6 +91,15 @@ impl<A: Adapter> Member<A> {
             }
         }
         self.look(now);
+    }
+
+    /// Keeps of a member that goes what it said last of each segment of this one: it may have disconnected since the last look.
+    fn note_last_claims(&mut self, pair: PairId) {
+        let Some(consumer) = self.pairs.consumers.remove(&pair) else { return };
+        for local in self.locals.values_mut().filter(|local| !local.is_private) {
+            let incarnation = local.entry.incarnation;
+            local.users.gone(incarnation, consumer.seen(pair, local.slot, incarnation));
+        }
     }
 
     /// Keeps of connections to a member that goes whether others hold what they are to, which its board says.

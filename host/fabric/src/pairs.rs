@@ -11,7 +11,7 @@ use crate::held::Held;
 use crate::ids::{AdapterNumber, MemberNumber, Name, NameKind, NodeId, PairId, Slot};
 use crate::link::{LinkWord, Links, Paths};
 use crate::refusal::Refusal;
-use crate::segment::local::Seen;
+use crate::segment::users::Seen;
 
 /// Connections of one member to one segment. What a member says beyond is a lie, and counts as these.
 pub(crate) const MAX_CONNECTIONS: u32 = 1024;
@@ -36,11 +36,9 @@ pub(crate) struct Provider<A: Adapter> {
 pub(crate) struct Ports<A: Adapter> {
     board: A::View,
     claims: A::Claims,
-    /// What `claims` says is of these, where it is not zero.
+    /// What `claims` says is of these: entries that were ever connected to. The incarnation of an interrupt's is the one whose triggers the
+    /// count beside its claim is of.
     held: BTreeMap<Slot, Held>,
-    /// The incarnations of interrupts whose triggers the counts beside `claims` are. A claim of them stays without connections, so that
-    /// their member believes the count.
-    counted: BTreeMap<Slot, u32>,
 }
 
 /// A member that uses segments of this one.
@@ -52,7 +50,15 @@ pub(crate) struct Consumer<A: Adapter> {
 impl<A: Adapter> Consumer<A> {
     /// Whether it claims any incarnation of an entry.
     pub(crate) fn claims_any(&self, slot: Slot) -> bool {
-        Claim::of(self.claims.load(u32::from(slot.0))).count != 0
+        Claim::of(self.claims.load(u32::from(slot.0))).keeps_entry()
+    }
+
+    /// What it says of its connections to an entry of this member's board.
+    pub(crate) fn seen(&self, pair: PairId, slot: Slot, incarnation: u32) -> Seen {
+        let claim = Claim::of(self.claims.load(u32::from(slot.0)));
+        let claim = (claim.incarnation == incarnation).then_some(claim);
+        let count = claim.map_or(0, |claim| claim.count.min(MAX_CONNECTIONS));
+        Seen { pair, node: self.node, count, ended: claim.map(|claim| claim.ended) }
     }
 }
 
@@ -81,11 +87,7 @@ impl<A: Adapter> Pairs<A> {
 
     /// What members say of their connections to an entry of this member's board.
     pub(crate) fn seen(&self, slot: Slot, incarnation: u32) -> impl Iterator<Item = Seen> + Clone {
-        self.consumers.iter().map(move |(pair, consumer)| {
-            let claim = Claim::of(consumer.claims.load(u32::from(slot.0)));
-            let count = if claim.incarnation == incarnation { claim.count.min(MAX_CONNECTIONS) } else { 0 };
-            Seen { pair: *pair, node: consumer.node, count }
-        })
+        self.consumers.iter().map(move |(pair, consumer)| consumer.seen(*pair, slot, incarnation))
     }
 
     pub(crate) fn claims(&self) -> impl Iterator<Item = &A::View> {
@@ -116,7 +118,7 @@ pub(crate) struct Claimed {
 impl<A: Adapter> Ports<A> {
     /// The words of a pair; `None` if they are no board of that node.
     pub(crate) fn new(board: A::View, claims: A::Claims, node: NodeId) -> Option<Self> {
-        is_of(&board, node).then(|| Ports { board, claims, held: BTreeMap::new(), counted: BTreeMap::new() })
+        is_of(&board, node).then(|| Ports { board, claims, held: BTreeMap::new() })
     }
 
     /// Whether the other member has not left.
@@ -144,13 +146,6 @@ impl<A: Adapter> Ports<A> {
         &self.claims
     }
 
-    /// What is published of an entry, or is to be.
-    fn published(&self, slot: Slot) -> Claim {
-        let without =
-            || self.counted.get(&slot).map(|incarnation| Claim { incarnation: *incarnation, count: 0 });
-        self.held.get(&slot).map(Held::claim).or_else(without).unwrap_or_default()
-    }
-
     /// Connects once more to an entry, if it is what is named and available by one of these adapters of this member.
     pub(crate) fn connect(
         &mut self,
@@ -170,19 +165,18 @@ impl<A: Adapter> Ports<A> {
                 return Err(Refusal::ConnectionRefused);
             }
             self.are_up(paths, own)?;
-            let count = self.held.get(&slot).map_or(0, |held| held.count(incarnation));
-            if count == MAX_CONNECTIONS {
+            let held = self.held.get(&slot).cloned().unwrap_or_default();
+            if held.count(incarnation) == MAX_CONNECTIONS {
                 return Err(Refusal::MaxEntries);
             }
-            if name.kind != NameKind::Segment && self.counted.get(&slot) != Some(&incarnation) {
+            if name.kind != NameKind::Segment && held.claim().incarnation != incarnation {
                 // Before the claim: who sees that sees no count of what the entry was before.
                 self.claims.publish(count_word(slot), 0);
-                self.counted.insert(slot, incarnation);
             }
-            let (old, new) = (self.published(slot), Claim { incarnation, count: count + 1 });
-            match claim(&self.board, &mut self.claims, slot, entry.state, (old, new)) {
+            let new = held.with_one_more(incarnation);
+            match claim(&self.board, &mut self.claims, slot, entry.state, (held.claim(), new.claim())) {
                 Ok(()) => {
-                    self.held.entry(slot).or_default().set(new);
+                    self.held.insert(slot, new);
                     // After the barrier of the claim: pairs with `OwnBoard::set_listening`.
                     return Ok(Claimed { entry, paths, is_listening: read_life(&self.board).is_listening });
                 }
@@ -199,10 +193,7 @@ impl<A: Adapter> Ports<A> {
         if !held.end(incarnation) {
             return false;
         }
-        if held.is_empty() {
-            self.held.remove(&slot);
-        }
-        let claim = self.published(slot);
+        let claim = held.claim();
         self.claims.publish(u32::from(slot.0), claim.word());
         // Pairs with `OwnBoard::set_listening`.
         let is_confirmed = self.claims.barrier().is_ok();

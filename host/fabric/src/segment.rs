@@ -5,4 +5,5 @@ pub(crate) mod local;
 pub(crate) mod memory;
 pub(crate) mod remote;
 pub(crate) mod slots;
+pub(crate) mod users;
 pub(crate) mod waiters;

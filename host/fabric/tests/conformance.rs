@@ -566,13 +566,13 @@ fn claims_beyond_belief_are_those_of_one_member() {
     let (id, is_auto, bytes, is_private, is_empty) = (SegmentId(7), false, 64, false, false);
     let with_callback = Call::CreateSegment { id, is_auto, bytes, is_private, is_empty, has_callback: true };
     let local = local_of(world.now(0, with_callback).unwrap());
-    // A member that says that it has 2^32 - 1 connections, and one that says nonsense of a board.
+    // As many connections as there are bits for and as many that have ended, and then nonsense.
     let lies = Words::default();
     lies.0.borrow_mut().insert(0, 1 << 32 | 0xffff_ffff);
     world.processes[0].member.admit(NODES[2], lies.clone());
     world.look(0);
     let connected = std::mem::take(&mut world.processes[0].told);
-    assert_eq!(connected.len(), 1024);
+    assert_eq!(connected.len(), 3 * 1024);
     lies.0.borrow_mut().insert(0, u64::MAX);
     world.look(0);
     assert_eq!(world.processes[0].told.len(), 1024);

@@ -128,6 +128,9 @@ void *SCIMapLocalSegment(sci_local_segment_t segment, sci_map_t *map, size_t off
 /**
  * Waits until somebody connects to a segment or disconnects from it, or a link of it goes down or comes up.
  *
+ * What happens between two waits is kept: who connects and disconnects at once is SCI_CB_CONNECT, then SCI_CB_DISCONNECT. Of one process
+ * 1024 connections are kept that it has ended, the last ones. SCI_CB_LOST is a process that has ended, or was stopped, with its connection.
+ *
  * @param nodeId         where the other node's number is put
  * @param localAdapterNo where an adapter is put: that of the link; of a connection, the one that the segment was made available through last
  * @param timeout        milliseconds

@@ -7,7 +7,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use beeline_fabric::{Call, LocalEvent, NodeId, Part, Refusal, SequenceStatus, Told, Value};
+use beeline_fabric::{Call, LocalEvent, LocalSegment, NodeId, Part, Refusal, SequenceStatus, Told, Value};
 use beeline_fabric_process::FabricMember;
 use support::Fabric;
 use support::segments::{available, available_telling, connect, remove};
@@ -40,6 +40,43 @@ fn use_once(member: &FabricMember, id: u32) -> bool {
     drop(map);
     member.call(Call::Disconnect(remote)).unwrap();
     true
+}
+
+/// The next event of a segment, for which its program waits.
+fn event(owner: &FabricMember, local: LocalSegment) -> Option<LocalEvent> {
+    let waited = owner.call(Call::WaitLocal { local, timeout_nanos: Some(0) });
+    match waited {
+        Ok(Value::LocalEvent(event)) => Some(event),
+        Err(Refusal::Timeout) => None,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn members_that_come_and_go_between_two_looks_are_each_told_of_and_none_as_lost() {
+    const CONNECTIONS: usize = 200;
+    let fabric = Fabric::new();
+    let owner = FabricMember::open(fabric.config(4)).unwrap();
+    let local = available(&owner, 7, 64);
+    let stays = FabricMember::open(fabric.config(8)).unwrap();
+    for _ in 0..CONNECTIONS {
+        let remote = connect(&stays, 4, 7).unwrap();
+        stays.call(Call::Disconnect(remote)).unwrap();
+    }
+    let goes = FabricMember::open(fabric.config(12)).unwrap();
+    let remote = connect(&goes, 4, 7).unwrap();
+    assert_eq!(event(&owner, local), Some(LocalEvent::Connect(NodeId(8))));
+    goes.call(Call::Disconnect(remote)).unwrap();
+    drop(goes);
+    let end = Instant::now() + Duration::from_secs(10);
+    let mut told = vec![LocalEvent::Connect(NodeId(8))];
+    while told.len() < 2 * CONNECTIONS + 2 && Instant::now() < end {
+        told.extend(event(&owner, local));
+    }
+    let pair = |node| [LocalEvent::Connect(NodeId(node)), LocalEvent::Disconnect(NodeId(node))];
+    let (of_goes, of_stays): (Vec<_>, Vec<_>) = told.into_iter().partition(|event| pair(12).contains(event));
+    assert_eq!((of_stays, of_goes), (pair(8).repeat(CONNECTIONS), pair(12).to_vec()));
+    assert_eq!(event(&owner, local), None);
 }
 
 #[test]
@@ -125,14 +162,18 @@ fn events_that_nobody_asks_for_do_not_pile_up() {
     let [owner, user] = [4, 8].map(|node| FabricMember::open(fabric.config(node)).unwrap());
     available_telling(&owner, 7, 64, true);
     let waited_for = available(&owner, 8, 64);
-    for _ in 0..20 {
-        let remote = connect(&user, 4, 7).unwrap();
-        // It looks, and is asked for no event of the other segment.
-        let wait = Call::WaitLocal { local: waited_for, timeout_nanos: Some(100_000) };
-        assert_eq!(owner.call(wait), Err(Refusal::Timeout));
-        user.call(Call::Disconnect(remote)).unwrap();
+    let events = || std::iter::from_fn(|| owner.next_event()).count();
+    for connections in [20, 1500] {
+        for number in 0..connections {
+            let remote = connect(&user, 4, 7).unwrap();
+            // It looks, and is asked for no event of the other segment.
+            let wait = Call::WaitLocal { local: waited_for, timeout_nanos: Some(number % 20 * 10_000) };
+            assert_eq!(owner.call(wait), Err(Refusal::Timeout));
+            user.call(Call::Disconnect(remote)).unwrap();
+        }
+        // Each comes and goes; the last 1,024 of one member are kept.
+        assert_eq!(events() as u64, 2 * connections.min(1024));
     }
-    assert_eq!(owner.next_event(), None);
     let _remote = connect(&user, 4, 7).unwrap();
     assert!(matches!(owner.next_event(), Some(Told::OfLocal(_, LocalEvent::Connect(NodeId(8))))));
     assert_eq!(owner.next_event(), None);

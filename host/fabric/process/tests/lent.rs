@@ -148,7 +148,7 @@ fn board() -> (Words, OwnedFd) {
     let values = [(1, 4), (2, 1), (8, 3), (entry + 1, 1 << 32 | 7), (entry + 2, PAGE), (entry + 3, 2)];
     values.into_iter().for_each(|(word, value)| words.store(word, value));
     words.store(entry, 5 << 32 | 1 << 16 | 1);
-    words.store_release(0, 0x0bee_f001 << 32 | 1);
+    words.store_release(0, 0x0bee_f001 << 32 | 2);
     (words, board)
 }
 

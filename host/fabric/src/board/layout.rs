@@ -24,7 +24,7 @@ pub(crate) const NODE: u32 = 1;
 pub(crate) const LIFE: u32 = 2;
 const FIRST_LINK: u32 = 8;
 
-pub(crate) const FORMAT_WORD: u64 = 0x0bee_f001 << 32 | 1;
+pub(crate) const FORMAT_WORD: u64 = 0x0bee_f001 << 32 | 2;
 
 pub(crate) fn link_word(adapter: u32) -> u32 {
     FIRST_LINK + adapter
@@ -154,26 +154,50 @@ pub(crate) fn memory_of(kind: u64, place: u64) -> Memory {
     }
 }
 
+/// Bits of a claim that say how many connections there are, and above them and one more bit how many have ended.
+const COUNT_BITS: u32 = 11;
+const ENDED_BITS: u32 = 20;
+
+/// Connections that have ended, of which a word keeps this many before it begins again at zero.
+pub(crate) const ENDED: u32 = 1 << ENDED_BITS;
+
 /// What one member claims of an entry of another one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Claim {
+    /// That of the connection that was made last.
     pub(crate) incarnation: u32,
-    /// How many connections that member has to the segment.
+    /// How many connections to this incarnation the member has ended, modulo [`ENDED`]: who was not looking learns that they were there.
+    pub(crate) ended: u32,
+    /// It has connections to other incarnations, which are lost.
+    pub(crate) has_others: bool,
+    /// How many connections that member has to the segment, below 2 to the power of [`COUNT_BITS`].
     pub(crate) count: u32,
 }
 
 impl Claim {
     pub(crate) fn of(word: u64) -> Self {
-        Claim { incarnation: (word >> 32) as u32, count: word as u32 }
+        let low = word as u32;
+        Claim {
+            incarnation: (word >> 32) as u32,
+            ended: low >> (COUNT_BITS + 1),
+            has_others: low >> COUNT_BITS & 1 != 0,
+            count: low & ((1 << COUNT_BITS) - 1),
+        }
     }
 
     pub(crate) fn word(self) -> u64 {
-        u64::from(self.incarnation) << 32 | u64::from(self.count)
+        let low = self.ended << (COUNT_BITS + 1) | u32::from(self.has_others) << COUNT_BITS | self.count;
+        u64::from(self.incarnation) << 32 | u64::from(low)
     }
 
     /// Whether it keeps a segment from being removed.
     pub(crate) fn is_of(self, incarnation: u32) -> bool {
         self.incarnation == incarnation && self.count != 0
+    }
+
+    /// Whether it keeps an entry from being used again.
+    pub(crate) fn keeps_entry(self) -> bool {
+        self.count != 0 || self.has_others
     }
 }
 
@@ -188,9 +212,14 @@ mod tests {
             assert_eq!(EntryState::of(state.word()), state);
         }
         assert_eq!(EntryState::of(u64::MAX).phase, Phase::Free);
-        let claim = Claim { incarnation: 7, count: u32::MAX };
+        let claim = Claim { incarnation: 7, ended: ENDED - 1, has_others: false, count: 1024 };
         assert_eq!(Claim::of(claim.word()), claim);
-        assert!(claim.is_of(7) && !claim.is_of(8) && !Claim { count: 0, ..claim }.is_of(7));
+        assert!(claim.is_of(7) && !claim.is_of(8) && claim.keeps_entry());
+        let ended = Claim { count: 0, ..claim };
+        assert!(!ended.is_of(7) && !ended.keeps_entry());
+        let others = Claim { has_others: true, ..ended };
+        assert_eq!(Claim::of(others.word()), others);
+        assert!(!others.is_of(7) && others.keeps_entry());
         for memory in [Memory::Bank { offset: 5 << 16 }, Memory::Own { slot: Slot(9) }] {
             let [kind, place] = memory_words(memory);
             assert_eq!(memory_of(kind, place), memory);

@@ -139,7 +139,7 @@ mod tests {
 
     impl Uses {
         fn of(incarnation: u32, count: u64) -> Self {
-            Uses(Rc::new(Cell::new((Claim { incarnation, count: 1 }.word(), count))))
+            Uses(Rc::new(Cell::new((Claim { incarnation, count: 1, ..Claim::default() }.word(), count))))
         }
 
         fn set_count(&self, count: u64) {

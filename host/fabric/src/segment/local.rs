@@ -1,13 +1,13 @@
-//! A segment of this member: its state, and who is connected to it.
+//! A segment of this member: its state, and what is told of it.
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::memory::Memory;
+use super::users::{Seen, Users};
 use super::waiters::Waiters;
 use crate::board::layout::{EntryState, LAST_INCARNATION, Phase};
 use crate::event::LocalEvent;
-use crate::ids::{AdapterNumber, Name, NodeId, PairId, SegmentId, Slot};
+use crate::ids::{AdapterNumber, Name, SegmentId, Slot};
 use crate::link::{LinkWord, Links};
 use crate::refusal::Refusal;
 
@@ -29,8 +29,7 @@ pub(crate) struct Local {
     /// Maps in this process.
     pub(crate) maps: u32,
     pub(crate) waiters: Waiters,
-    /// Of members that the program counts connections of.
-    told: BTreeMap<PairId, ToldOf>,
+    pub(crate) users: Users,
 }
 
 /// What is behind a segment.
@@ -77,22 +76,6 @@ impl ToldOfLink {
     }
 }
 
-/// How many connections of a member the program has been told of.
-#[derive(Clone, Copy, Debug)]
-struct ToldOf {
-    node: NodeId,
-    incarnation: u32,
-    count: u32,
-}
-
-/// How many connections a member has to this segment now, as it says.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
-    pub(crate) pair: PairId,
-    pub(crate) node: NodeId,
-    pub(crate) count: u32,
-}
-
 impl Local {
     pub(crate) fn new(name: Name, slot: Slot, entry: EntryState, memory: LocalMemory) -> Self {
         Local {
@@ -107,7 +90,7 @@ impl Local {
             prepared: Vec::new(),
             maps: 0,
             waiters: Waiters::default(),
-            told: BTreeMap::new(),
+            users: Users::default(),
         }
     }
 
@@ -177,9 +160,9 @@ impl Local {
     pub(crate) fn next_event(
         &mut self,
         links: &Links,
-        seen: impl Iterator<Item = Seen> + Clone,
+        seen: impl Iterator<Item = Seen>,
     ) -> Option<LocalEvent> {
-        self.next_of_links(links).or_else(|| self.next_of_connections(seen))
+        self.next_of_links(links).or_else(|| self.users.next_event(self.entry.incarnation, seen))
     }
 
     fn next_of_links(&mut self, links: &Links) -> Option<LocalEvent> {
@@ -195,41 +178,6 @@ impl Local {
             Some(event)
         })
     }
-
-    fn next_of_connections(&mut self, seen: impl Iterator<Item = Seen> + Clone) -> Option<LocalEvent> {
-        let incarnation = self.entry.incarnation;
-        let mut told_of = 0;
-        for Seen { pair, node, count } in seen.clone() {
-            let before = self.told.get(&pair).copied();
-            told_of += usize::from(before.is_some());
-            let mut told = before.unwrap_or(ToldOf { node, incarnation, count: 0 });
-            let is_here = if told.incarnation == incarnation { count } else { 0 };
-            if told.count != is_here {
-                let is_more = is_here > told.count;
-                told.count = if is_more { told.count + 1 } else { told.count - 1 };
-                self.set_told(pair, told);
-                return Some(if is_more { LocalEvent::Connect(node) } else { LocalEvent::Disconnect(node) });
-            }
-        }
-        if told_of == self.told.len() {
-            return None;
-        }
-        // Members that are gone with their connections.
-        let is_gone = |pair: &PairId| seen.clone().all(|seen| seen.pair != *pair);
-        let (pair, mut told) =
-            self.told.iter().map(|(pair, told)| (*pair, *told)).find(|it| is_gone(&it.0))?;
-        told.count -= 1;
-        self.set_told(pair, told);
-        Some(LocalEvent::Lost(told.node))
-    }
-
-    fn set_told(&mut self, pair: PairId, told: ToldOf) {
-        if told.count == 0 {
-            self.told.remove(&pair);
-        } else {
-            self.told.insert(pair, told);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -239,25 +187,6 @@ mod tests {
 
     fn segment() -> Local {
         Local::new(Name::segment(SegmentId(1)), Slot(0), EntryState::default(), LocalMemory::Nothing)
-    }
-
-    fn seen(number: u64, count: u32) -> Seen {
-        Seen { pair: PairId(number), node: NodeId(number as u16), count }
-    }
-
-    #[test]
-    fn events_are_what_is_seen_and_was_not_told() {
-        let mut local = segment();
-        let now = [seen(1, 2), seen(2, 0)];
-        let told = core::iter::from_fn(|| local.next_of_connections(now.into_iter()))
-            .collect::<alloc::vec::Vec<_>>();
-        assert_eq!(told, [LocalEvent::Connect(NodeId(1)); 2]);
-        assert_eq!(
-            local.next_of_connections([seen(1, 1), seen(2, 0)].into_iter()),
-            Some(LocalEvent::Disconnect(NodeId(1)))
-        );
-        assert_eq!(local.next_of_connections([seen(2, 0)].into_iter()), Some(LocalEvent::Lost(NodeId(1))));
-        assert_eq!(local.next_of_connections([seen(2, 0)].into_iter()), None);
     }
 
     #[test]
@@ -285,17 +214,6 @@ mod tests {
         local.prepare(zero, links.of(zero).unwrap()).unwrap();
         assert_eq!(local.next_event(&links, nobody()), Some(LocalEvent::NotOperational(zero)));
         assert_eq!(local.next_event(&links, nobody()), None);
-    }
-
-    #[test]
-    fn connections_of_an_incarnation_that_is_over_are_disconnected_before_new_ones_count() {
-        let mut local = segment();
-        assert_eq!(local.next_of_connections([seen(1, 1)].into_iter()), Some(LocalEvent::Connect(NodeId(1))));
-        local.entry.incarnation += 1;
-        let now = [seen(1, 1)];
-        assert_eq!(local.next_of_connections(now.into_iter()), Some(LocalEvent::Disconnect(NodeId(1))));
-        assert_eq!(local.next_of_connections(now.into_iter()), Some(LocalEvent::Connect(NodeId(1))));
-        assert_eq!(local.next_of_connections(now.into_iter()), None);
     }
 
     #[test]

@@ -178,7 +178,7 @@ fn is_unclaimed(_: &Scope, state: &State) -> bool {
 
 fn counts_are_right(_: &Scope, state: &State) -> bool {
     let segments = state.members.iter().filter_map(|member| member.segment.as_ref());
-    segments.flat_map(|segment| &segment.told).all(|(_, count)| *count >= 0)
+    segments.flat_map(|segment| &segment.told).all(|told| told.count >= 0)
 }
 
 fn is_told_of_first(_: &Scope, state: &State) -> bool {

@@ -45,8 +45,18 @@ pub struct Segment {
     /// A bit for each adapter by which it is available.
     pub available: u8,
     pub listener: Listener,
-    /// Of each member, how often it was forced off when its connections were told of, and how many are.
-    pub told: Vec<(u8, i8)>,
+    /// Of each member.
+    pub told: Vec<ToldOfUser>,
+}
+
+/// What a program has been told of one member's connections to its segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ToldOfUser {
+    /// How often the member was forced off when it was told of these.
+    pub forced: u8,
+    pub count: i8,
+    /// Connections that their program has ended, and that were not told of as ended yet.
+    pub ended: u8,
 }
 
 /// Who is told of events.

@@ -38,25 +38,41 @@ impl Scope {
     fn events_of_users(&self, state: &State, who: usize) -> Vec<(Event, State)> {
         let Some(segment) = &state.members[who].segment else { return Vec::new() };
         let told = |user: usize| {
-            let (forced, count) = segment.told[user];
-            // Connections that were ended by force are told to be so before those that came since.
-            let now = if forced == segment.forced || count == 0 { state.users(who, user) } else { 0 };
+            let mut told = segment.told[user];
             let node = self.nodes[user];
-            let (count, event) = match now.cmp(&count) {
-                Ordering::Greater => (count + 1, Event::Connect(node)),
-                Ordering::Less if state.members[who].knows_dead(user) => {
-                    let by = if self.fault == Some(Fault::DeathIsTwoEvents) { 2 } else { 1 };
-                    (count - by, Event::LostBy(node))
+            // Connections that were ended by force are told to be so before those that came since.
+            let is_over = told.forced != segment.forced && told.count != 0;
+            let now = if is_over { 0 } else { state.users(who, user) };
+            let event = match now.cmp(&told.count) {
+                _ if told.ended != 0 && !is_over && told.count == 0 => {
+                    told.count = 1;
+                    Event::Connect(node)
                 }
-                Ordering::Less => (count - 1, Event::Disconnect(node)),
+                _ if told.ended != 0 && !is_over => {
+                    told.count -= 1;
+                    told.ended -= 1;
+                    Event::Disconnect(node)
+                }
+                Ordering::Greater => {
+                    told.count += 1;
+                    Event::Connect(node)
+                }
+                Ordering::Less if state.members[who].knows_dead(user) => {
+                    told.count -= if self.fault == Some(Fault::DeathIsTwoEvents) { 2 } else { 1 };
+                    Event::LostBy(node)
+                }
+                Ordering::Less => {
+                    told.count -= 1;
+                    Event::Disconnect(node)
+                }
                 Ordering::Equal => return None,
             };
-            let mut next = state.clone();
-            let told = match (event, count) {
-                (_, 0) => (0, 0),
-                (Event::Connect(_), _) => (segment.forced, count),
-                _ => (forced, count),
+            told.forced = match (event, told.count) {
+                (_, 0) => 0,
+                (Event::Connect(_), _) => segment.forced,
+                _ => told.forced,
             };
+            let mut next = state.clone();
             next.members[who].segment.as_mut()?.told[user] = told;
             Some((event, next))
         };

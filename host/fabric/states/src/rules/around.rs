@@ -1,7 +1,7 @@
 //! What happens to members: links, deaths, and what is on its way to them.
 
 use crate::scope::{Fault, Scope};
-use crate::state::{Connection, Listener, State, Told, ToldOfLink};
+use crate::state::{Connection, Listener, State, Told, ToldOfLink, ToldOfUser};
 use crate::step::Call;
 
 impl Scope {
@@ -39,7 +39,7 @@ impl Scope {
         // What its program waited for and believed is gone with it. What others see of it stays until they learn.
         if let Some(segment) = &mut member.segment {
             segment.listener = Listener::Nobody;
-            segment.told.fill((0, 0));
+            segment.told.fill(ToldOfUser::default());
         }
         for connection in &mut member.connections {
             match connection {

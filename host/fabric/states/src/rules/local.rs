@@ -1,7 +1,7 @@
 //! Calls of an owner on its segment.
 
 use crate::scope::{Fault, Scope};
-use crate::state::{Connection, Listener, Segment, State, ToldOfLink};
+use crate::state::{Connection, Listener, Segment, State, ToldOfLink, ToldOfUser};
 use crate::step::{Answer, Call, Refused};
 
 impl Scope {
@@ -25,7 +25,7 @@ impl Scope {
             let mut state = state.clone();
             let listener = if self.has_callbacks { Listener::Callback } else { Listener::Nobody };
             let prepared = vec![None; usize::from(self.adapters)];
-            let told = vec![(0, 0); self.nodes.len()];
+            let told = vec![ToldOfUser::default(); self.nodes.len()];
             let segment = Segment { life, forced: 0, is_empty, prepared, available: 0, listener, told };
             state.members[who].segment = Some(segment);
             state.members[who].entries.push(entry);
@@ -88,6 +88,8 @@ impl Scope {
         }
         if let Some(segment) = &mut next.members[who].segment {
             segment.forced += u8::from(is_forced);
+            // Who is taken off a segment is told of by that alone.
+            segment.told.iter_mut().filter(|_| is_forced).for_each(|told| told.ended = 0);
             segment.available &= !(1 << by);
         }
         vec![(Answer::Done, next)]

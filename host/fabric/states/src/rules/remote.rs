@@ -1,7 +1,7 @@
 //! Connecting, disconnecting, and sequences of a connection.
 
 use crate::scope::{Fault, Scope};
-use crate::state::{Connection, Listener, Made, Standing, State, Told};
+use crate::state::{Connection, Listener, Made, Segment, Standing, State, Told};
 use crate::step::{Answer, Refused, Sequence};
 
 impl Scope {
@@ -104,12 +104,11 @@ impl Scope {
             && self.fault != Some(Fault::DisconnectDoesNotRing)
         {
             let owner = &mut next.members[usize::from(made.owner)];
-            let listens = owner.segment.as_ref().is_some_and(|segment| {
-                segment.listener != Listener::Nobody
-                    && segment.life == made.life
-                    && segment.forced == made.forced
-            });
-            owner.is_rung |= listens && !owner.is_dead;
+            let is_it = |it: &&mut Segment| (it.life, it.forced) == (made.life, made.forced);
+            if let Some(segment) = owner.segment.as_mut().filter(is_it).filter(|_| !owner.is_dead) {
+                segment.told[who].ended += 1;
+                owner.is_rung |= segment.listener != Listener::Nobody;
+            }
         }
         vec![(if is_cancelled { Answer::DoneAndCancelled } else { Answer::Done }, next)]
     }

@@ -21,19 +21,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 
-#include <sched.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
-#include "sisci_api.h"
-#include "sisci_demolib.h"
-#include "sisci_error.h"
-
-#define NO_CALLBACK NULL
-#define NO_ARG NULL
-#define NO_FLAGS 0
+#include "example.h"
 
 #define SLOTS 256u
 #define RING_ID 0x3100u
@@ -46,115 +34,7 @@
 /* Beside the progress, in the producer's memory: somebody has told it. */
 #define KNOWN (1ULL << 63)
 
-struct own {
-  sci_local_segment_t segment;
-  sci_map_t map;
-  volatile uint64_t *words;
-};
-
-struct peer {
-  sci_remote_segment_t segment;
-  sci_map_t map;
-  sci_sequence_t sequence;
-  volatile uint64_t *words;
-};
-
 static unsigned int adapter;
-
-static void check(const char *what, sci_error_t error)
-{
-  if (sisci_demo_failed(what, error))
-    exit(1);
-}
-
-static void say(const char *what, unsigned long long number)
-{
-  printf("%s %llu\n", what, number);
-  fflush(stdout);
-}
-
-static void rest(void)
-{
-  struct timespec millisecond = { 0, 1000000 };
-
-  nanosleep(&millisecond, NULL);
-}
-
-static struct own offer(sci_desc_t sd, unsigned int id, size_t size)
-{
-  struct own own;
-  sci_error_t error;
-
-  SCICreateSegment(sd, &own.segment, id, size, NO_CALLBACK, NO_ARG, NO_FLAGS, &error);
-  check("SCICreateSegment", error);
-  SCIPrepareSegment(own.segment, adapter, NO_FLAGS, &error);
-  check("SCIPrepareSegment", error);
-  own.words = (volatile uint64_t *)SCIMapLocalSegment(own.segment, &own.map, 0, size, NULL, NO_FLAGS, &error);
-  check("SCIMapLocalSegment", error);
-  SCISetSegmentAvailable(own.segment, adapter, NO_FLAGS, &error);
-  check("SCISetSegmentAvailable", error);
-  return own;
-}
-
-static void withdraw(struct own *own)
-{
-  sci_error_t error;
-
-  SCIUnmapSegment(own->map, NO_FLAGS, &error);
-  check("SCIUnmapSegment", error);
-  do {
-    SCIRemoveSegment(own->segment, NO_FLAGS, &error);
-    sched_yield();
-  } while (error == SCI_ERR_BUSY);
-  check("SCIRemoveSegment", error);
-}
-
-static void disconnect(struct peer *peer)
-{
-  sci_error_t error;
-
-  SCIRemoveSequence(peer->sequence, NO_FLAGS, &error);
-  check("SCIRemoveSequence", error);
-  SCIUnmapSegment(peer->map, NO_FLAGS, &error);
-  check("SCIUnmapSegment", error);
-  SCIDisconnectSegment(peer->segment, NO_FLAGS, &error);
-  check("SCIDisconnectSegment", error);
-}
-
-/* Connects to a peer that may not be there yet, or may go again meanwhile. */
-static struct peer reach(sci_desc_t sd, unsigned int node, unsigned int id, size_t size)
-{
-  struct peer peer;
-  sci_error_t error;
-
-  for (;;) {
-    SCIConnectSegment(sd, &peer.segment, node, id, adapter, NO_CALLBACK, NO_ARG, 100, NO_FLAGS, &error);
-    if (error == SCI_ERR_NO_SUCH_NODEID)
-      check("SCIConnectSegment", error);
-    if (error != SCI_ERR_OK) {
-      rest();
-      continue;
-    }
-    peer.words = (volatile uint64_t *)SCIMapRemoteSegment(peer.segment, &peer.map, 0, size, NULL, NO_FLAGS, &error);
-    if (error == SCI_ERR_OK) {
-      SCICreateMapSequence(peer.map, &peer.sequence, NO_FLAGS, &error);
-      check("SCICreateMapSequence", error);
-      if (SCIStartSequence(peer.sequence, NO_FLAGS, &error) == SCI_SEQ_OK)
-        return peer;
-      disconnect(&peer);
-      continue;
-    }
-    SCIDisconnectSegment(peer.segment, NO_FLAGS, &error);
-    check("SCIDisconnectSegment", error);
-  }
-}
-
-static int is_there(struct peer *peer)
-{
-  sci_error_t error;
-
-  return SCICheckSequence(peer->sequence, NO_FLAGS, &error) == SCI_SEQ_OK;
-}
 
 /* Says why the connection is of no use any more, and ends it. */
 static void give_up(struct peer *peer)
@@ -168,8 +48,8 @@ static void give_up(struct peer *peer)
 
 static void produce(sci_desc_t sd, unsigned int node, uint64_t items)
 {
-  struct own progress = offer(sd, PROGRESS_ID, 4096);
-  struct peer ring = reach(sd, node, RING_ID, SLOTS * sizeof(uint64_t));
+  struct own progress = offer(sd, adapter, PROGRESS_ID, 4096, NO_FLAGS);
+  struct peer ring = reach(sd, adapter, node, RING_ID, SLOTS * sizeof(uint64_t), NO_FLAGS);
   uint64_t known, next = 0, consumed = 0;
   int looks = 0, is_told = 0;
 
@@ -191,20 +71,20 @@ static void produce(sci_desc_t sd, unsigned int node, uint64_t items)
       if (is_there(&ring))
         continue;
       give_up(&ring);
-      ring = reach(sd, node, RING_ID, SLOTS * sizeof(uint64_t));
+      ring = reach(sd, adapter, node, RING_ID, SLOTS * sizeof(uint64_t), NO_FLAGS);
       next = consumed;
       say("connected again, from", next);
     }
   }
   say("produced", items);
   disconnect(&ring);
-  withdraw(&progress);
+  withdraw(&progress, NO_FLAGS);
 }
 
 static void consume(sci_desc_t sd, unsigned int node, uint64_t items, unsigned int slow)
 {
-  struct own ring = offer(sd, RING_ID, SLOTS * sizeof(uint64_t));
-  struct peer progress = reach(sd, node, PROGRESS_ID, 4096);
+  struct own ring = offer(sd, adapter, RING_ID, SLOTS * sizeof(uint64_t), NO_FLAGS);
+  struct peer progress = reach(sd, adapter, node, PROGRESS_ID, 4096, NO_FLAGS);
   uint64_t next = progress.words[0] & ~KNOWN;
   int looks = 0;
 
@@ -216,7 +96,7 @@ static void consume(sci_desc_t sd, unsigned int node, uint64_t items, unsigned i
       next++;
       looks = 0;
       if (slow && next % slow == 0)
-        rest();
+        rest_a_millisecond();
       progress.words[0] = KNOWN | next;
       if (next % STRIDE == 0)
         say("have", next);
@@ -225,14 +105,14 @@ static void consume(sci_desc_t sd, unsigned int node, uint64_t items, unsigned i
       if (is_there(&progress))
         continue;
       give_up(&progress);
-      progress = reach(sd, node, PROGRESS_ID, 4096);
+      progress = reach(sd, adapter, node, PROGRESS_ID, 4096, NO_FLAGS);
       progress.words[0] = KNOWN | next;
       say("connected again, have", next);
     }
   }
   say("consumed", next);
   disconnect(&progress);
-  withdraw(&ring);
+  withdraw(&ring, NO_FLAGS);
 }
 
 int main(int argc, char **argv)
@@ -242,23 +122,17 @@ int main(int argc, char **argv)
   unsigned int items = sisci_demo_option(argc, argv, "-items", 100000);
   unsigned int slow = sisci_demo_option(argc, argv, "-slow", 0);
   sci_desc_t sd;
-  sci_error_t error;
 
   adapter = sisci_demo_option(argc, argv, "-a", 0);
   if (node == 0 || is_producer == sisci_demo_has(argc, argv, "-consumer")) {
     fprintf(stderr, "usage: %s -producer|-consumer -rn NODE [-a ADAPTER] [-items N] [-slow N]\n", argv[0]);
     return 2;
   }
-  SCIInitialize(NO_FLAGS, &error);
-  check("SCIInitialize", error);
-  SCIOpen(&sd, NO_FLAGS, &error);
-  check("SCIOpen", error);
+  sd = start_sisci();
   if (is_producer)
     produce(sd, node, items);
   else
     consume(sd, node, items, slow);
-  SCIClose(sd, NO_FLAGS, &error);
-  check("SCIClose", error);
-  SCITerminate();
+  end_sisci(sd);
   return 0;
 }

@@ -137,7 +137,15 @@ pub(crate) fn create(
                 );
                 return Err(failure(errors::ILLEGAL_FLAG, why));
             }
-            let held = session.member().join_group(SegmentId(id), bytes as u64).map_err(refused)?;
+            let joined = session.member().join_group(SegmentId(id), bytes as u64);
+            let held = joined.map_err(|refusal| match refusal {
+                Refusal::SegmentidUsed => {
+                    let why =
+                        format!("group {id} has another size than {bytes} bytes; `beeline fabric ls` says which");
+                    failure(errors::SEGMENTID_USED, why)
+                }
+                other => refused(other),
+            })?;
             (held.local, SegmentId(id))
         } else {
             let create = Call::CreateSegment {

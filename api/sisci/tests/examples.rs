@@ -28,7 +28,7 @@ fn built() -> &'static Path {
 fn each_example_is_a_program_of_cpp_too() {
     let examples: Vec<String> =
         files(&Path::new(HERE).join("examples")).into_iter().filter(|name| name.ends_with(".c")).collect();
-    assert!(examples.len() >= 6, "{examples:?}");
+    assert!(examples.len() >= 10, "{examples:?}");
     for name in examples {
         installed().compile(&CPP17, &format!("examples/{name}"), &format!("{name}.cpp"));
     }
@@ -91,6 +91,11 @@ impl Running {
         let mut said = String::new();
         self.output.read_to_string(&mut said).unwrap();
         assert_eq!(self.child.lock().unwrap().wait().unwrap().code(), Some(1), "{said}");
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.child.lock().unwrap().id().to_string();
+        succeed(Command::new("kill").args([name, &pid]));
     }
 
     fn kill(self) {
@@ -281,4 +286,109 @@ fn receivers_of_a_group_have_what_is_written_whoever_is_slow_or_killed() {
         assert!(said.ends_with("received 20000\n"), "{said}");
     }
     assert_eq!(writer.finish(), "written 20000\n");
+}
+
+/// What is said last by each replica that has the whole log: how many records, and the digest of all.
+fn summary(said: &str) -> &str {
+    said.lines().last().unwrap()
+}
+
+#[test]
+fn record_that_its_leader_left_half_written_is_written_again_by_the_next_leader() {
+    let place = tempfile::tempdir().unwrap();
+    let mut leader = start(place.path(), "4", "log", "-replica 0 -records 1000 -members 3 -halt 501");
+    let mut others = [1, 2].map(|number| {
+        let node = (4 + 4 * number).to_string();
+        start(place.path(), &node, "log", &format!("-replica {number} -records 1000"))
+    });
+    let acknowledged = leader.behind("acknowledged");
+    assert!((100..501).contains(&acknowledged), "{acknowledged}");
+    assert_eq!(leader.behind("halted in"), 501);
+    for other in &mut others {
+        // Both have the records in front of it, so either may lead.
+        while other.behind("have") < 500 {}
+    }
+    leader.kill();
+    let [first, second] = others.map(Running::finish);
+    // Nobody has taken the half of a record for one, and nothing in front of it is lost.
+    let led = if first.contains("leads from") { &first } else { &second };
+    assert!(led.contains("leads from 500\ntorn record 501\n"), "{first}{second}");
+    assert!(summary(&first).starts_with("1000 records, digest "), "{first}");
+    assert_eq!(summary(&first), summary(&second));
+}
+
+#[test]
+fn nothing_is_acknowledged_that_a_stopped_member_does_not_have() {
+    let place = tempfile::tempdir().unwrap();
+    let replica = |number: u64, how: &str| {
+        let node = (4 + 4 * number).to_string();
+        start(place.path(), &node, "log", &format!("-replica {number} -records 100000 {how}"))
+    };
+    // It appends nothing before the other one is a member.
+    let (mut leader, stopped) = (replica(0, "-members 2 -slow"), replica(1, "-members 1"));
+    leader.behind("acknowledged");
+    stopped.signal("-STOP");
+    // The leader goes on as far as it may: it looks at who is a member a hundred times less often than it appends.
+    let mut joined = replica(2, "-members 1");
+    let mut said = String::new();
+    while !said.contains("members 3") {
+        assert_ne!(leader.output.read_line(&mut said).unwrap(), 0, "{said}");
+    }
+    let last = |mut running: Running, mut said: String, what: &str| {
+        running.child.lock().unwrap().kill().unwrap();
+        running.output.read_to_string(&mut said).unwrap();
+        said.lines().filter_map(|line| line.strip_prefix(what)?.parse::<u64>().ok()).next_back()
+    };
+    // Whoever is stopped is alive, so nobody else has begun to lead.
+    let acknowledged = last(leader, said, "acknowledged ").unwrap_or(0);
+    let had = last(stopped, String::new(), "have ").unwrap_or(0);
+    assert!(acknowledged < had + 100, "{acknowledged} were acknowledged, and a member had {had}");
+    let from = joined.behind("leads from");
+    assert!(from >= acknowledged, "{from} after {acknowledged}");
+}
+
+#[test]
+fn killed_leaders_lose_no_acknowledged_record() {
+    let place = tempfile::tempdir().unwrap();
+    let seed = std::env::var("SEED").map_or_else(|_| u64::from(std::process::id()), |seed| seed.parse().unwrap());
+    println!("SEED={seed}");
+    let mut random = seed | 1;
+    let mut below = |bound: u64| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random % bound
+    };
+    let replica = |number: u64| {
+        // Who leads rests in the middle of each record, so it is killed there; the last one lets the test end.
+        let how = if number < 8 { "-slow" } else { "" };
+        let node = (4 + 4 * (number % 3)).to_string();
+        start(place.path(), &node, "log", &format!("-replica {number} -records 100000 -members 1 {how}"))
+    };
+    let mut replicas = vec![replica(0), replica(1)];
+    let mut acknowledged = 0;
+    assert_eq!(replicas[0].behind("leads from"), 0);
+    for number in 2..=8 {
+        // Whoever joins has all that was written before, and is a member as soon as the leader says so.
+        replicas.push(replica(number));
+        while replicas[0].behind("members") < 3 {}
+        for _ in 0..=below(3) {
+            acknowledged = replicas[0].behind("acknowledged");
+        }
+        // The leader, or sometimes one of the others.
+        let killed = usize::try_from(below(4)).unwrap() % 3;
+        replicas.remove(killed).kill();
+        if killed == 0 {
+            let from = replicas[0].behind("leads from");
+            assert!(from >= acknowledged, "{from} after {acknowledged} were acknowledged");
+        }
+    }
+    // Those that are left are slow ones too, but for the last.
+    while replicas.len() > 1 {
+        replicas.remove(0).kill();
+        let from = replicas[0].behind("leads from");
+        assert!(from >= acknowledged, "{from} after {acknowledged} were acknowledged");
+    }
+    let said = replicas.remove(0).finish();
+    assert!(summary(&said).starts_with("100000 records, digest "), "{said}");
 }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use beeline_contract_adapter::Adapter;
 
-use crate::ids::{AdapterNumber, LocalSegment, Name, NodeId, SegmentId};
+use crate::ids::{AdapterNumber, LocalSegment, Name, NameKind, NodeId, SegmentId};
 use crate::member::Member;
 use crate::segment::local::Local;
 use crate::segment::remote::Stage;
@@ -39,8 +39,9 @@ pub struct SegmentReport {
     pub id: SegmentId,
     pub bytes: u64,
     pub stage: SegmentStage,
-    /// Nobody connects to it, and its id names nothing.
-    pub is_private: bool,
+    pub holding: Holding,
+    /// The number of its memory, which all who hold it say; 0 if this member alone holds it.
+    pub memory: u64,
     /// A bit for each adapter by which it may be connected to.
     pub available: u16,
     /// Connections of all members together.
@@ -58,6 +59,19 @@ pub enum SegmentStage {
     Prepared,
     /// Others may connect to it.
     Available,
+}
+
+/// Who may have a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holding {
+    /// Nobody connects to it, and its id names nothing.
+    Private,
+    /// Its member, which others connect to.
+    Alone,
+    /// Its member, and others of the node that attach it.
+    Shared,
+    /// Members of any nodes: its id is that of a group.
+    Group,
 }
 
 impl<A: Adapter> Member<A> {
@@ -88,7 +102,8 @@ impl<A: Adapter> Member<A> {
                 id: local.id(),
                 bytes: local.memory.place(local.slot).1,
                 stage: stage_of(local),
-                is_private: local.is_private,
+                holding: holding_of(local),
+                memory: local.group,
                 available: local.entry.available,
                 connections: if local.is_private { 0 } else { seen.map(|seen| seen.count).sum() },
                 maps: local.maps,
@@ -96,10 +111,19 @@ impl<A: Adapter> Member<A> {
         })
     }
 
-    /// The segment of this number that others can find.
-    pub fn segment_of(&self, id: SegmentId) -> Option<LocalSegment> {
-        let is_it = |local: &Local| local.name == Name::segment(id) && !local.is_private;
+    /// The segment that others find under a name.
+    pub fn segment_of(&self, name: Name) -> Option<LocalSegment> {
+        let is_it = |local: &Local| local.name == name && !local.is_private;
         self.locals.iter().find(|(_, local)| is_it(local)).map(|(handle, _)| *handle)
+    }
+}
+
+fn holding_of(local: &Local) -> Holding {
+    match (local.is_private, local.name.kind, local.group) {
+        (true, ..) => Holding::Private,
+        (_, NameKind::Group, _) => Holding::Group,
+        (.., 0) => Holding::Alone,
+        _ => Holding::Shared,
     }
 }
 

@@ -18,6 +18,7 @@ Examples:
   beeline fabric rm 4                     take out what dead members of node 4 have left
   beeline fabric rm 4 17                  ask the member that has segment 17 to remove it
   beeline fabric rm 4 17 --force          although others are connected to it
+  beeline fabric rm 252                   take out what dead members have left of groups
   beeline fabric link down 4 0            as if the cable of adapter 0 of node 4 had been pulled
   beeline fabric probe 4                  whether node 4 answers, and by which adapters
   beeline fabric probe                    what in this machine could carry a fabric
@@ -32,7 +33,7 @@ pub struct FabricArgs {
 /// What can be done with a fabric.
 #[derive(Subcommand, Debug, Clone)]
 pub enum FabricAction {
-    /// List nodes, their members, adapters and segments
+    /// List nodes, their members, adapters and segments, and who holds which group or shared segment
     Ls(LsArgs),
     /// Show what `ls` shows over and over, and what has changed
     Watch(WatchArgs),
@@ -67,7 +68,8 @@ impl SurveyArgs {
 Examples:
   beeline fabric ls
   beeline fabric ls --node 4 --node 8
-  beeline fabric ls --json | jq '.nodes[].members[].segments[]'")]
+  beeline fabric ls --json | jq '.nodes[].members[].segments[]'
+  beeline fabric ls --json | jq '.held[] | select(.node == null)'     groups and their holders")]
 pub struct LsArgs {
     #[command(flatten)]
     pub survey: SurveyArgs,
@@ -104,16 +106,20 @@ Examples:
   beeline fabric rm 4                     names of dead members of node 4
   beeline fabric rm 4 17                  segment 17, if nobody uses it
   beeline fabric rm 4 17 --force          segment 17, from its users too
+  beeline fabric rm 252                   names of groups (reflective memory) of dead members
+  beeline fabric rm 252 7                 group 7, from each of its holders
 
+Node 252 is that of groups, which belong to no other node. The memory of a group or a shared segment
+is gone when no holder, map or connection of it is left: nothing of it stays behind dead members.
 A member that lives removes its segment itself; calls of its program that name the segment fail then.
 A segment that its own program has mapped is not removed.")]
 pub struct RmArgs {
     #[command(flatten)]
     pub survey: SurveyArgs,
-    /// The node
+    /// The node; 252 for groups
     #[arg(value_name = "NODE", value_parser = node())]
     pub node: u16,
-    /// A segment of it
+    /// A segment of it, or a group
     #[arg(value_name = "ID", value_parser = segment())]
     pub id: Option<u32>,
     /// Remove it although others are connected to it: they lose their connections
@@ -167,7 +173,13 @@ pub enum LinkState {
 #[command(after_help = "\
 Examples:
   beeline fabric probe 4                  exit code 0 if a member of node 4 answers, 1 if none does
-  beeline fabric probe                    PCIe endpoints, bridges and ports of this machine")]
+  beeline fabric probe                    PCIe endpoints, bridges and ports of this machine
+  beeline fabric probe --json | jq '.[] | select(.problems == [])'    those that nothing is in the way of
+
+Shown are endpoints with a BAR of prefetchable memory, transparent ports, non-transparent bridges (by
+their numbers, or by the kernel's drivers) and memory that virtual machines share (ivshmem). Below them:
+what stands in the way, such as a lesser link, permission, an IOMMU, and what helps. sysfs alone is read;
+that another host is behind a window only its driver can tell.")]
 pub struct ProbeArgs {
     #[command(flatten)]
     pub survey: SurveyArgs,

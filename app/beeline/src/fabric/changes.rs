@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::table::{links, list};
-use super::view::{Member, View};
+use super::nodes::Member;
+use super::table::{label, links, list};
+use super::view::View;
 
 /// What has changed, in words.
 pub fn changes(before: &View, now: &View) -> Vec<String> {
@@ -27,7 +28,7 @@ fn facts(view: &View) -> BTreeMap<String, String> {
             facts.insert(format!("node {number} member {name}"), of_member(member));
             // A segment that is not there any more may have had the id of one that is.
             for segment in &member.segments {
-                let what = format!("node {number} segment {} of {name}", segment.id);
+                let what = format!("node {number} segment {} of {name}", label(segment));
                 let (bytes, state) = (segment.bytes, segment.state);
                 let (connections, maps) = (segment.connections, segment.maps);
                 let on = match segment.adapters.as_slice() {
@@ -61,13 +62,15 @@ fn name(member: &Member) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::view::{Adapter, Node, Segment, State};
+    use super::super::held::Left;
+    use super::super::nodes::{Adapter, Node, Segment, State};
     use super::*;
 
     fn view(is_up: bool, segments: &[(u32, u32)]) -> View {
         let segment = |&(id, connections)| {
             let (bytes, state, adapters) = (64, "available", vec![0]);
-            Segment { id, bytes, state, adapters, connections, maps: 0 }
+            let (holding, memory) = ("alone", None);
+            Segment { id, bytes, holding, memory, state, adapters, connections, maps: 0 }
         };
         let member = Member {
             member: "00000000000000ff".to_owned(),
@@ -80,7 +83,8 @@ mod tests {
             consumers: 1,
             segments: segments.iter().map(segment).collect(),
         };
-        View { domain: "/d".to_owned(), nodes: vec![Node { node: 4, error: None, members: vec![member] }] }
+        let nodes = vec![Node { node: 4, error: None, members: vec![member] }];
+        View { domain: "/d".to_owned(), nodes, held: Vec::new(), left_of_groups: Left::default() }
     }
 
     #[test]

@@ -4,8 +4,10 @@
 
 pub mod args;
 mod changes;
+mod held;
 mod link;
 mod ls;
+mod nodes;
 mod pci;
 mod probe;
 mod rm;

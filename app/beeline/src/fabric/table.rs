@@ -1,10 +1,13 @@
 //! A fabric as tables for a terminal.
 
+use beeline_fabric::NodeId;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
-use super::view::{Adapter, Member, Node, State, View};
+use super::held::Holder;
+use super::nodes::{Adapter, GROUP, Member, Node, Segment, State};
+use super::view::View;
 
-/// Two tables, members and segments, and what is to be done about the dead.
+/// Tables of members, segments and memory that several hold, and what is to be done about the dead.
 pub fn text(view: &View) -> String {
     if view.nodes.is_empty() {
         return format!("no node of a fabric in {}", view.domain);
@@ -13,7 +16,17 @@ pub fn text(view: &View) -> String {
     if view.nodes.iter().flat_map(|node| &node.members).any(|member| !member.segments.is_empty()) {
         parts.push(segments(view));
     }
+    if !view.held.is_empty() {
+        parts.push(held(view));
+    }
     parts.extend(view.nodes.iter().filter_map(about_the_dead));
+    let left = view.left_of_groups;
+    if left.members > 0 {
+        let (names, count, groups) = (left.names, left.members, NodeId::GROUPS.0);
+        parts.push(format!(
+            "groups: {names} names of {count} dead members; `beeline fabric rm {groups}` takes them out"
+        ));
+    }
     parts.join("\n")
 }
 
@@ -28,7 +41,7 @@ fn about_the_dead(node: &Node) -> Option<String> {
     })
 }
 
-fn table(header: [&str; 7], first_number: usize) -> Table {
+fn table<const N: usize>(header: [&str; N], first_number: usize) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY);
     table.set_content_arrangement(ContentArrangement::Dynamic);
@@ -78,7 +91,7 @@ fn segments(view: &View) -> String {
                 };
                 table.add_row([
                     node.node.to_string(),
-                    segment.id.to_string(),
+                    label(segment),
                     pid(member),
                     state,
                     segment.bytes.to_string(),
@@ -91,9 +104,40 @@ fn segments(view: &View) -> String {
     table.to_string()
 }
 
+/// A segment as people name it: one that several may hold is said to be so.
+pub fn label(segment: &Segment) -> String {
+    match (segment.holding, segment.id) {
+        (GROUP, id) => format!("group {id}"),
+        (_, id) if segment.memory.is_some() => format!("{id}, shared"),
+        (_, id) => id.to_string(),
+    }
+}
+
+fn held(view: &View) -> String {
+    let mut table = table(["memory", "bytes", "holders"], 3);
+    for held in &view.held {
+        let what = match held.node {
+            None => format!("group {}", held.id),
+            Some(node) => format!("segment {} of node {node}", held.id),
+        };
+        let holders: Vec<_> = held.holders.iter().map(holder).collect();
+        let count = holders.len();
+        table.add_row([what, held.bytes.to_string(), format!("{count}: {}", holders.join(", "))]);
+    }
+    table.to_string()
+}
+
+fn holder(holder: &Holder) -> String {
+    format!("pid {} of node {}", process(holder.pid), holder.node)
+}
+
 /// The process of a member.
 pub fn pid(member: &Member) -> String {
-    match member.pid {
+    process(member.pid)
+}
+
+fn process(pid: Option<u32>) -> String {
+    match pid {
         // The kernel's answer for a process of another pid namespace.
         Some(0) => "elsewhere".to_owned(),
         Some(pid) => pid.to_string(),

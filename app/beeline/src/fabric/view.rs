@@ -1,11 +1,13 @@
 //! A fabric as it stands at one moment, for people and for programs.
 
-use beeline_domain::{DomainError, FolderError, Life, Resident};
-use beeline_fabric::{LinkReport, NodeId, SegmentReport, SegmentStage};
-use beeline_fabric_process::{Report, Survey, SurveyError};
+use beeline_domain::{DomainError, FolderError};
+use beeline_fabric::NodeId;
+use beeline_fabric_process::{Survey, SurveyError};
 use serde::Serialize;
 
 use super::args::{LsArgs, SurveyArgs};
+use super::held::{Held, Left, held};
+use super::nodes::Node;
 use crate::failure::Failure;
 
 /// Everything that was seen.
@@ -14,79 +16,10 @@ pub struct View {
     /// The folder that the nodes meet in.
     pub domain: String,
     pub nodes: Vec<Node>,
-}
-
-/// A node of which somebody has ever joined.
-#[derive(Serialize, Debug, Clone, PartialEq, Eq)]
-pub struct Node {
-    pub node: u16,
-    /// Why its members are not known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    pub members: Vec<Member>,
-}
-
-/// A process that has joined.
-#[derive(Serialize, Debug, Clone, PartialEq, Eq)]
-pub struct Member {
-    /// Sixteen hexadecimal digits.
-    pub member: String,
-    pub state: State,
-    /// Its process; 0 outside this pid namespace, nothing once it has died.
-    pub pid: Option<u32>,
-    /// Names that it has, or has left.
-    pub names: usize,
-    /// Why it did not answer what it has.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    pub adapters: Vec<Adapter>,
-    /// Connections of it to segments of others.
-    pub connections: u32,
-    /// Members that have come to use its segments.
-    pub consumers: u32,
-    pub segments: Vec<Segment>,
-}
-
-/// How a member is.
-#[derive(Serialize, Debug, Clone, Copy, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub enum State {
-    Alive,
-    /// It lives, and did not answer, or not as a member does.
-    Silent,
-    Dead,
-}
-
-impl State {
-    pub fn word(self) -> &'static str {
-        match self {
-            State::Alive => "alive",
-            State::Silent => "silent",
-            State::Dead => "dead",
-        }
-    }
-}
-
-/// An adapter, as its member sees it.
-#[derive(Serialize, Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Adapter {
-    pub adapter: u32,
-    pub is_up: bool,
-    /// How often it has changed since its member joined.
-    pub changes: u64,
-}
-
-/// A segment, as its member says that it is.
-#[derive(Serialize, Debug, Clone, PartialEq, Eq)]
-pub struct Segment {
-    pub id: u32,
-    pub bytes: u64,
-    pub state: &'static str,
-    /// Adapters by which others may connect to it.
-    pub adapters: Vec<u8>,
-    pub connections: u32,
-    /// Maps in its own process.
-    pub maps: u32,
+    /// The memories of groups and shared segments, by the members that were asked.
+    pub held: Vec<Held>,
+    /// What dead members have left of groups.
+    pub left_of_groups: Left,
 }
 
 impl View {
@@ -101,8 +34,9 @@ impl View {
             return Err(no_such_node(survey, *missing));
         }
         let shown = nodes.into_iter().filter(|node| wanted.is_empty() || wanted.contains(node));
-        let nodes = shown.map(|node| Node::take(survey, node, args)).collect();
-        Ok(View { domain: survey.path().display().to_string(), nodes })
+        let nodes: Vec<_> = shown.map(|node| Node::take(survey, node, args)).collect();
+        let (held, left_of_groups) = (held(&nodes), Left::of_groups(survey).map_err(cannot_look)?);
+        Ok(View { domain: survey.path().display().to_string(), nodes, held, left_of_groups })
     }
 
     /// What of it is not known, and why.
@@ -149,83 +83,4 @@ pub fn no_such_node(survey: &Survey, node: NodeId) -> Failure {
     let domain = survey.path().display();
     Failure::new(format!("no process of node {} has joined in {domain}", node.0))
         .remedy("`beeline fabric ls`, which lists the nodes there are, or another --domain or --root")
-}
-
-impl Node {
-    fn take(survey: &Survey, node: NodeId, args: &LsArgs) -> Self {
-        match survey.members(node) {
-            Ok(mut residents) => {
-                residents.sort_unstable_by_key(|resident| (resident.life == Life::Dead, resident.number));
-                let members = residents.iter().map(|it| Member::take(survey, node, it, args)).collect();
-                Node { node: node.0, error: None, members }
-            }
-            Err(error) => Node { node: node.0, error: Some(error.to_string()), members: Vec::new() },
-        }
-    }
-}
-
-impl Member {
-    fn take(survey: &Survey, node: NodeId, resident: &Resident, args: &LsArgs) -> Self {
-        let (state, pid) = match resident.life {
-            Life::Alive { pid } => (State::Silent, Some(pid)),
-            Life::Dead => (State::Dead, None),
-        };
-        let member = Member {
-            member: format!("{:016x}", resident.number),
-            state,
-            pid,
-            names: resident.entries,
-            error: None,
-            adapters: Vec::new(),
-            connections: 0,
-            consumers: 0,
-            segments: Vec::new(),
-        };
-        if state == State::Dead {
-            return member;
-        }
-        match survey.report(node, resident.number, args.survey.patience()) {
-            Ok(report) => member.with(&report),
-            Err(error) => Member { error: Some(error.to_string()), ..member },
-        }
-    }
-
-    /// The member with what it has answered.
-    fn with(self, report: &Report) -> Self {
-        Member {
-            state: State::Alive,
-            pid: Some(report.pid),
-            adapters: report.member.links.iter().map(Adapter::of).collect(),
-            connections: report.member.connections,
-            consumers: report.member.consumers,
-            segments: report.segments.iter().map(Segment::of).collect(),
-            ..self
-        }
-    }
-}
-
-impl Adapter {
-    fn of(link: &LinkReport) -> Self {
-        Adapter { adapter: link.adapter.number(), is_up: link.is_up, changes: link.epoch.saturating_sub(1) }
-    }
-}
-
-impl Segment {
-    fn of(report: &SegmentReport) -> Self {
-        let state = match report.stage {
-            _ if report.is_private => "private",
-            SegmentStage::Empty => "empty",
-            SegmentStage::NotPrepared => "not prepared",
-            SegmentStage::Prepared => "prepared",
-            SegmentStage::Available => "available",
-        };
-        Segment {
-            id: report.id.0,
-            bytes: report.bytes,
-            state,
-            adapters: (0..16).filter(|adapter| report.available & 1 << adapter != 0).collect(),
-            connections: report.connections,
-            maps: report.maps,
-        }
-    }
 }

@@ -3,18 +3,19 @@
 //! Little-endian, exact lengths. Neither side is trusted: an answer that does not fit is an error.
 
 use beeline_fabric::{
-    AdapterNumber, LinkReport, MemberReport, NodeId, SegmentId, SegmentReport, SegmentStage,
+    AdapterNumber, Holding, LinkReport, MemberReport, Name, NameKind, NodeId, SegmentId, SegmentReport,
+    SegmentStage,
 };
 
 /// Version of questions and answers.
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 const QUESTION: &[u8; 4] = b"BEEQ";
 const ANSWER: &[u8; 4] = b"BEEA";
 const ADAPTERS: u32 = 16;
 const QUESTION_BYTES: usize = 24;
 const HEADER_BYTES: usize = 24;
 const LINKS_BYTES: usize = 8 * ADAPTERS as usize;
-const SEGMENT_BYTES: usize = 32;
+const SEGMENT_BYTES: usize = 40;
 
 /// Segments of one answer at most: a packet has room for more.
 pub(crate) const SEGMENTS_AT_ONCE: usize = 1024;
@@ -26,8 +27,8 @@ pub(crate) enum Question {
     Report { after: u64 },
     /// To take the link of an adapter up or down.
     SetLink { adapter: AdapterNumber, is_up: bool },
-    /// To remove a segment, with `is_forced` from its users too.
-    Remove { id: SegmentId, is_forced: bool },
+    /// To remove a segment or the member's part of a group, with `is_forced` from its users too.
+    Remove { name: Name, is_forced: bool },
 }
 
 /// Why a packet is no question, or no answer.
@@ -96,7 +97,10 @@ impl Question {
         let (which, number, flag): (u16, u64, bool) = match self {
             Question::Report { after } => (1, after, false),
             Question::SetLink { adapter, is_up } => (2, adapter.number().into(), is_up),
-            Question::Remove { id, is_forced } => (3, id.0.into(), is_forced),
+            Question::Remove { name, is_forced } if name.kind == NameKind::Group => {
+                (4, name.number.into(), is_forced)
+            }
+            Question::Remove { name, is_forced } => (3, name.number.into(), is_forced),
         };
         let (which, number) = (which.to_le_bytes(), number.to_le_bytes());
         let flag = u64::from(flag).to_le_bytes();
@@ -116,7 +120,10 @@ impl Question {
                 let adapter = AdapterNumber::new(small?).map_err(|_| AnswerError::Value)?;
                 Ok(Question::SetLink { adapter, is_up: flag == 1 })
             }
-            (3, 0 | 1) => Ok(Question::Remove { id: SegmentId(small?), is_forced: flag == 1 }),
+            (3 | 4, 0 | 1) => {
+                let kind = if which == 4 { NameKind::Group } else { NameKind::Segment };
+                Ok(Question::Remove { name: Name { kind, number: small? }, is_forced: flag == 1 })
+            }
             _ => Err(AnswerError::Value),
         }
     }
@@ -143,7 +150,7 @@ pub(crate) fn report_to_bytes(report: &MemberReport, segments: &[SegmentReport])
     bytes
 }
 
-/// `number:8 | bytes:8 | id:4 | connections:4 | maps:4 | available:2 | stage:1 | private:1`
+/// `number:8 | bytes:8 | memory:8 | id:4 | connections:4 | maps:4 | available:2 | stage:1 | holding:1`
 fn segment_to_bytes(segment: &SegmentReport) -> Vec<u8> {
     let stage = match segment.stage {
         SegmentStage::Empty => 0,
@@ -151,12 +158,18 @@ fn segment_to_bytes(segment: &SegmentReport) -> Vec<u8> {
         SegmentStage::Prepared => 2,
         SegmentStage::Available => 3,
     };
-    let mut bytes = [segment.number.to_le_bytes(), segment.bytes.to_le_bytes()].concat();
+    let holding = match segment.holding {
+        Holding::Alone => 0,
+        Holding::Private => 1,
+        Holding::Shared => 2,
+        Holding::Group => 3,
+    };
+    let mut bytes = [segment.number, segment.bytes, segment.memory].map(u64::to_le_bytes).concat();
     for number in [segment.id.0, segment.connections, segment.maps] {
         bytes.extend_from_slice(&number.to_le_bytes());
     }
     bytes.extend_from_slice(&segment.available.to_le_bytes());
-    bytes.extend_from_slice(&[stage, u8::from(segment.is_private)]);
+    bytes.extend_from_slice(&[stage, holding]);
     bytes
 }
 
@@ -194,9 +207,9 @@ pub(crate) fn report_of(
 }
 
 fn segment_of(rest: &mut Rest<'_>) -> Result<SegmentReport, AnswerError> {
-    let (number, bytes, id) = (rest.u64()?, rest.u64()?, SegmentId(rest.u32()?));
+    let (number, bytes, memory, id) = (rest.u64()?, rest.u64()?, rest.u64()?, SegmentId(rest.u32()?));
     let (connections, maps, available) = (rest.u32()?, rest.u32()?, rest.u16()?);
-    let [stage, is_private] = rest.take()?;
+    let [stage, holding] = rest.take()?;
     let stage = match stage {
         0 => SegmentStage::Empty,
         1 => SegmentStage::NotPrepared,
@@ -204,12 +217,14 @@ fn segment_of(rest: &mut Rest<'_>) -> Result<SegmentReport, AnswerError> {
         3 => SegmentStage::Available,
         _ => return Err(AnswerError::Value),
     };
-    let is_private = match is_private {
-        0 => false,
-        1 => true,
+    let holding = match holding {
+        0 => Holding::Alone,
+        1 => Holding::Private,
+        2 => Holding::Shared,
+        3 => Holding::Group,
         _ => return Err(AnswerError::Value),
     };
-    Ok(SegmentReport { number, id, bytes, stage, is_private, available, connections, maps })
+    Ok(SegmentReport { number, id, bytes, stage, holding, memory, available, connections, maps })
 }
 
 #[cfg(test)]
@@ -231,9 +246,10 @@ mod tests {
         }
     }
 
-    fn segment(number: u64, stage: SegmentStage, is_private: bool) -> SegmentReport {
-        let (id, available) = (SegmentId(0xfedc_ba98), 0x8001);
-        SegmentReport { number, id, bytes: 1 << 40, stage, is_private, available, connections: 4, maps: 5 }
+    fn segment(number: u64, stage: SegmentStage, holding: Holding) -> SegmentReport {
+        let (id, available, memory) = (SegmentId(0xfedc_ba98), 0x8001, 0xfedc_ba98_7654_3210 - number);
+        let (bytes, connections, maps) = (1 << 40, 4, 5);
+        SegmentReport { number, id, bytes, stage, holding, memory, available, connections, maps }
     }
 
     #[test]
@@ -242,7 +258,8 @@ mod tests {
             Question::Report { after: u64::MAX },
             Question::SetLink { adapter: adapter(15), is_up: true },
             Question::SetLink { adapter: adapter(0), is_up: false },
-            Question::Remove { id: SegmentId(u32::MAX), is_forced: true },
+            Question::Remove { name: Name::segment(SegmentId(u32::MAX)), is_forced: true },
+            Question::Remove { name: Name::segment_of(NodeId::GROUPS, SegmentId(7)), is_forced: false },
         ];
         for question in questions {
             let bytes = question.to_bytes();
@@ -266,13 +283,18 @@ mod tests {
     fn reports_come_back() {
         use SegmentStage::{Available, Empty, NotPrepared, Prepared};
         let stages = [Empty, NotPrepared, Prepared, Available];
-        let segments: Vec<_> =
-            stages.iter().zip(8..).map(|(stage, number)| segment(number, *stage, number == 9)).collect();
+        let holdings = [Holding::Alone, Holding::Private, Holding::Shared, Holding::Group];
+        let segments: Vec<_> = stages
+            .iter()
+            .zip(holdings)
+            .zip(8..)
+            .map(|((stage, holding), it)| segment(it, *stage, holding))
+            .collect();
         let bytes = report_to_bytes(&report(), &segments);
         assert_eq!(report_of(&bytes, 7), Ok((report(), segments)));
         assert_eq!(report_of(&bytes, 8), Err(AnswerError::Order), "it would be asked for for ever");
         let most: Vec<_> =
-            (1..=SEGMENTS_AT_ONCE as u64).map(|number| segment(number, Empty, false)).collect();
+            (1..=SEGMENTS_AT_ONCE as u64).map(|number| segment(number, Empty, Holding::Alone)).collect();
         let bytes = report_to_bytes(&report(), &most);
         assert!(bytes.len() <= beeline_domain::MAX_PAYLOAD_BYTES);
         assert_eq!(report_of(&bytes, 0), Ok((report(), most)));
@@ -280,7 +302,7 @@ mod tests {
 
     #[test]
     fn answers_of_no_member_are_errors() {
-        let one = report_to_bytes(&report(), &[segment(1, SegmentStage::Prepared, false)]);
+        let one = report_to_bytes(&report(), &[segment(1, SegmentStage::Prepared, Holding::Alone)]);
         for length in (0..one.len()).filter(|length| *length != HEADER_BYTES + LINKS_BYTES) {
             assert_eq!(report_of(&one[..length], 0), Err(AnswerError::Length(length)));
         }
@@ -290,10 +312,10 @@ mod tests {
             report_of(&bytes, 0)
         };
         assert_eq!(with(0, b'b'), Err(AnswerError::Magic));
-        assert_eq!(with(4, 2), Err(AnswerError::Version(2)));
+        assert_eq!(with(4, 1), Err(AnswerError::Version(1)));
         let last = one.len() - 1;
-        assert_eq!((with(last, 2), with(last - 1, 4)), (Err(AnswerError::Value), Err(AnswerError::Value)));
-        let twice = report_to_bytes(&report(), &[segment(1, SegmentStage::Prepared, false); 2]);
+        assert_eq!((with(last, 4), with(last - 1, 4)), (Err(AnswerError::Value), Err(AnswerError::Value)));
+        let twice = report_to_bytes(&report(), &[segment(1, SegmentStage::Prepared, Holding::Alone); 2]);
         assert_eq!(report_of(&twice, 0), Err(AnswerError::Order));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use beeline_domain::{ConnectError, Domain, DomainConfig, DomainError, FolderError, RegistryError, Resident};
 use beeline_fabric::{
-    AdapterNumber, MemberNumber, MemberReport, NameKind, NodeId, SegmentId, SegmentReport, Slot,
+    AdapterNumber, MemberNumber, MemberReport, Name, NodeId, SegmentId, SegmentReport, Slot,
 };
 
 use crate::names::{kind, node_of, offer_name, registry_name};
@@ -91,26 +91,33 @@ impl Survey {
     /// # Errors
     /// The domain has no folder, or it cannot be listed.
     pub fn nodes(&self) -> Result<Vec<NodeId>, SurveyError> {
-        let mut nodes: Vec<_> = self.0.registries()?.iter().filter_map(|name| node_of(name)).collect();
+        let mut nodes = self.with_names()?;
         nodes.retain(|node| *node != NodeId::GROUPS);
         nodes.sort_unstable();
         Ok(nodes)
     }
 
-    /// The members of a node that live, and those that have died and left names.
+    /// The nodes that have ever had names, that of groups among them.
+    fn with_names(&self) -> Result<Vec<NodeId>, SurveyError> {
+        Ok(self.0.registries()?.iter().filter_map(|name| node_of(name)).collect())
+    }
+
+    /// The members of a node that live, and those that have died and left names. Of [`NodeId::GROUPS`], those of all nodes that hold a
+    /// group or have held one.
     ///
     /// # Errors
-    /// There is no such node; its registry cannot be read.
+    /// There is no such node, or there has never been a group; its registry cannot be read.
     pub fn members(&self, node: NodeId) -> Result<Vec<Resident>, SurveyError> {
         Ok(self.registry(node)?.residents()?)
     }
 
-    /// The living members that have a segment of this number.
+    /// The living members that have a segment of this number; of [`NodeId::GROUPS`], those that hold the group.
     ///
     /// # Errors
     /// As [`Survey::members`].
     pub fn owners(&self, node: NodeId, id: SegmentId) -> Result<Vec<(MemberNumber, Slot)>, SurveyError> {
-        let found = self.registry(node)?.find(kind(NameKind::Segment), id.0)?;
+        let name = Name::segment_of(node, id);
+        let found = self.registry(node)?.find(kind(name.kind), name.number)?;
         Ok(found.iter().map(|it| (MemberNumber(it.number.get()), Slot(it.entry.slot))).collect())
     }
 
@@ -124,7 +131,7 @@ impl Survey {
 
     fn registry(&self, node: NodeId) -> Result<beeline_domain::Registry, SurveyError> {
         // Opening it would make it.
-        if !self.nodes()?.contains(&node) {
+        if !self.with_names()?.contains(&node) {
             return Err(SurveyError::NoSuchNode { node, domain: self.0.path().to_owned() });
         }
         Ok(self.0.registry(&registry_name(node))?)
@@ -170,7 +177,8 @@ impl Survey {
         self.ask(node, member, Question::SetLink { adapter, is_up }, patience).map(drop)
     }
 
-    /// Asks a member to remove a segment, with `is_forced` from its users too. Its program has a handle of nothing then.
+    /// Asks a member to remove a segment, or of [`NodeId::GROUPS`] its part of a group, with `is_forced` from its users too. Its program
+    /// has a handle of nothing then.
     ///
     /// # Errors
     /// It is not reached; it has no such segment, or one that is in use.
@@ -181,7 +189,9 @@ impl Survey {
         (id, is_forced): (SegmentId, bool),
         patience: Duration,
     ) -> Result<(), AskError> {
-        self.ask(node, member, Question::Remove { id, is_forced }, patience).map(drop)
+        let (name, of) = (Name::segment_of(node, id), MemberNumber(member.get()));
+        let home = if node == NodeId::GROUPS { of.node() } else { node };
+        self.ask(home, member, Question::Remove { name, is_forced }, patience).map(drop)
     }
 
     fn ask(

@@ -298,7 +298,7 @@ fn memory_is_passed_to_who_is_connected_to_its_segment_and_to_nobody_else() {
     }
 
     // Whoever asked a question is connected, and is no member.
-    let question = [b"BEEQ\x01\0\x01\0".as_slice(), &[0; 16]].concat();
+    let question = [b"BEEQ\x02\0\x01\0".as_slice(), &[0; 16]].concat();
     let name = format!("fabric.4.{:016x}", owner.number().0);
     let (visitor, _) = fabric.domain().connect(&name, &question, &[]).unwrap();
     assert_eq!(ask(&visitor, 0, incarnation), None);

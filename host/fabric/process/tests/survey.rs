@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use beeline_domain::{Answer, ConnectError, Life, Peer, Refusal as Refused, Reply, Resident, Service};
-use beeline_fabric::{AdapterNumber, NodeId, SegmentId, SegmentStage};
+use beeline_fabric::{AdapterNumber, Holding, NodeId, SegmentId, SegmentStage};
 use beeline_fabric_process::{AnswerError, AskError, Report, Survey, SurveyError};
 use rustix::process::Signal;
 use support::{Fabric, Process};
@@ -74,20 +74,54 @@ fn report_says_what_a_member_has_and_by_whom_it_is_used() {
     use SegmentStage::{Available, NotPrepared};
     let said: Vec<_> = segments
         .iter()
-        .map(|it| (it.id.0, it.bytes, it.stage, it.is_private, it.available, it.connections, it.maps))
+        .map(|it| (it.id.0, it.bytes, it.stage, it.holding, it.available, it.connections, it.maps))
         .collect();
     assert_eq!(
         said,
         [
-            (7, 5000, Available, false, 1, 2, 0),
-            (9, 100, NotPrepared, false, 0, 0, 0),
-            (7, 64, NotPrepared, true, 0, 0, 1),
+            (7, 5000, Available, Holding::Alone, 1, 2, 0),
+            (9, 100, NotPrepared, Holding::Alone, 0, 0, 0),
+            (7, 64, NotPrepared, Holding::Private, 0, 0, 1),
         ]
     );
     let user_says = report(&survey, NodeId(8)).member;
     assert_eq!((user_says.consumers, user_says.connections, user_says.segments), (0, 2, 0));
     user.expect("disconnect a", "ok");
     assert_eq!(report(&survey, NODE).segments[0].connections, 1);
+}
+
+#[test]
+fn holders_of_a_group_say_the_same_memory_and_are_asked_to_leave_it() {
+    let fabric = Fabric::new();
+    let survey = survey(&fabric);
+    assert!(matches!(survey.members(NodeId::GROUPS), Err(SurveyError::NoSuchNode { .. })));
+    let (mut first, mut second) = (fabric.member(4), fabric.member(8));
+    first.expect("join g 7 4096", "first 4096");
+    second.expect("join g 7 4096", "ok 4096");
+    // A segment of the same number is not the group's.
+    second.expect("create s 7 100", "ok 7");
+    second.expect("share s", "ok");
+    let of_first = report(&survey, NODE).segments;
+    let of_second = report(&survey, NodeId(8)).segments;
+    let holdings: Vec<_> = of_second.iter().map(|it| (it.id.0, it.holding)).collect();
+    assert_eq!(holdings, [(7, Holding::Group), (7, Holding::Shared)]);
+    assert_eq!((of_first[0].holding, of_first[0].memory), (Holding::Group, of_second[0].memory));
+    assert!(of_first[0].memory != 0 && ![0, of_first[0].memory].contains(&of_second[1].memory));
+
+    let id = SegmentId(7);
+    let holders = survey.owners(NodeId::GROUPS, id).unwrap();
+    assert_eq!(holders.len(), 2, "{holders:?}");
+    assert_eq!(survey.nodes().unwrap(), [NODE, NodeId(8)], "groups are no node");
+    let number = only_member(&survey, NODE);
+    survey.remove(NodeId::GROUPS, number, (id, false), PATIENCE).unwrap();
+    first.expect("prepare g", "IllegalParameter");
+    second.expect("prepare g", "ok");
+    assert_eq!(report(&survey, NodeId(8)).segments.len(), 2);
+    second.kill();
+    let members = survey.members(NodeId::GROUPS).unwrap();
+    assert_eq!(members.iter().map(|it| (it.life, it.entries)).filter(|it| it.0 == Life::Dead).count(), 1);
+    assert_eq!(survey.sweep(NodeId::GROUPS).unwrap(), 1);
+    assert_eq!(survey.owners(NodeId::GROUPS, id).unwrap(), []);
 }
 
 #[test]
@@ -162,7 +196,7 @@ fn questions_that_are_none_are_refused() {
         let fds: &[_] = if passes { &[stdin.as_fd()] } else { &[] };
         domain.connect_within(&name, question, fds, PATIENCE).map(drop).unwrap_err().to_string()
     };
-    let report = [b"BEEQ\x01\0\x01\0".as_slice(), &[0; 16]].concat();
+    let report = [b"BEEQ\x02\0\x01\0".as_slice(), &[0; 16]].concat();
     assert!(domain.connect_within(&name, &report, &[], PATIENCE).is_ok());
     assert!(ask(&report, true).contains("no descriptors are wanted"));
     assert!(ask(&report[..20], false).contains("the question is none: 20 bytes"));
@@ -186,7 +220,7 @@ impl Service for Liar {
 /// A report of node 4 without a segment, which says that there are so many.
 fn lie(node: u8, segments: u8) -> Vec<u8> {
     let mut report = vec![0; 24 + 128];
-    report[..5].copy_from_slice(b"BEEA\x01");
+    report[..5].copy_from_slice(b"BEEA\x02");
     (report[6], report[16]) = (node, segments);
     report
 }
@@ -210,7 +244,7 @@ fn members_that_answer_what_they_like_are_errors_and_keep_nobody() {
     let other = ask(lie(5, 0)).unwrap_err();
     assert!(matches!(other, AskError::Node { said: NodeId(5), .. }), "{other}");
     let segments = |count: u16| -> Vec<u8> {
-        let segment = |number: u16| [number.to_le_bytes().as_slice(), &[0; 30]].concat();
+        let segment = |number: u16| [number.to_le_bytes().as_slice(), &[0; 38]].concat();
         (1..=count).flat_map(segment).collect()
     };
     assert_eq!(ask([lie(4, 200), segments(1)].concat()).unwrap().segments.len(), 1);

@@ -17,8 +17,8 @@ impl Shared {
             Question::SetLink { adapter, is_up } => {
                 self.call(Call::SetLink(adapter, is_up)).map(|_| Vec::new())
             }
-            Question::Remove { id, is_forced } => {
-                let local = self.lock().member.segment_of(id).ok_or(Refusal::NoSuchSegment)?;
+            Question::Remove { name, is_forced } => {
+                let local = self.lock().member.segment_of(name).ok_or(Refusal::NoSuchSegment)?;
                 self.remove(local, is_forced).map(|_| Vec::new())
             }
         }

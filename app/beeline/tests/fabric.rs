@@ -167,6 +167,9 @@ fn role() {
                 member.call(Call::Prepare(local, adapter)).unwrap();
                 member.call(Call::SetAvailable(local, adapter)).unwrap();
             }
+            "join" => drop(member.join_group(SegmentId(number(1)), number(2).into()).unwrap()),
+            "share" => member.share(create()).unwrap(),
+            "attach" => drop(member.attach(SegmentId(number(1))).unwrap()),
             "connect" => {
                 let (node, id) = (NodeId(4), SegmentId(number(1)));
                 let (timeout_nanos, is_asynchronous, has_callback) = (None, false, false);
@@ -197,8 +200,14 @@ fn ls_shows_nodes_members_adapters_and_segments_with_their_processes() {
     assert_eq!((&member["state"], &member["adapters"]), (&json!("alive"), &adapters));
     assert_eq!((&member["names"], &member["consumers"]), (&json!(2), &json!(1)));
     let segments = json!([
-        {"id": 7, "bytes": 4096, "state": "available", "adapters": [0], "connections": 2, "maps": 0},
-        {"id": 9, "bytes": 100, "state": "not prepared", "adapters": [], "connections": 0, "maps": 0},
+        {
+            "id": 7, "bytes": 4096, "holding": "alone", "state": "available", "adapters": [0], "connections": 2,
+            "maps": 0
+        },
+        {
+            "id": 9, "bytes": 100, "holding": "alone", "state": "not prepared", "adapters": [], "connections": 0,
+            "maps": 0
+        },
     ]);
     assert_eq!(member["segments"], segments);
     let user_is = &eight["members"][0];
@@ -246,6 +255,52 @@ fn names_of_dead_members_are_shown_and_taken_out() {
     assert_eq!(fabric.succeed(&["rm", "4"]), "node 4: 0 names of 0 dead members taken out\n");
     let missing = fabric.fail(&["rm", "5"]);
     assert!(missing.contains("no process of node 5 has joined"), "{missing}");
+}
+
+#[test]
+fn groups_and_shared_segments_are_shown_with_all_who_hold_them_and_removed_from_each() {
+    let fabric = Fabric::new();
+    let none = fabric.fail(&["rm", "252"]);
+    assert!(none.contains("no process has ever joined a group in ") && none.contains("try: "), "{none}");
+    let mut members = [fabric.member(4), fabric.member(4), fabric.member(8)];
+    members[0].tell("share 7 100");
+    members[1].tell("attach 7");
+    members[0].tell("join 7 4096");
+    members[2].tell("join 7 4096");
+    let [first, second, third] = members.each_ref().map(Member::pid);
+    let view = fabric.json(&["ls", "--json"]);
+    let [group, shared] = view["held"].as_array().unwrap().as_slice() else { panic!("{view}") };
+    let pids = |held: &Json| -> Vec<(u64, u64)> {
+        let holders = held["holders"].as_array().unwrap().iter();
+        let mut pids: Vec<_> =
+            holders.map(|it| (it["node"].as_u64().unwrap(), it["pid"].as_u64().unwrap())).collect();
+        pids.sort_unstable();
+        pids
+    };
+    assert_eq!((&group["node"], &group["id"], &group["bytes"]), (&Json::Null, &json!(7), &json!(4096)));
+    assert_eq!(pids(group), [(4, first.into()), (8, third.into())]);
+    assert_eq!((&shared["node"], &shared["id"], &shared["bytes"]), (&json!(4), &json!(7), &json!(100)));
+    let mut sharing = [(4, first.into()), (4, second.into())];
+    sharing.sort_unstable();
+    assert_eq!(pids(shared), sharing);
+    let text = fabric.succeed(&["ls"]);
+    let line = |what: &str| text.lines().find(|line| line.contains(what)).unwrap_or_else(|| panic!("{text}"));
+    assert!(line("segment 7 of node 4").contains("2: pid"), "{text}");
+    assert!(text.contains("7, shared") && text.contains("group 7"), "{text}");
+
+    // Who dies leaves a name of a group, which is of no node, and no memory.
+    let [first, second, third] = members;
+    third.kill();
+    let text = fabric.succeed(&["ls"]);
+    assert!(text.contains("groups: 1 names of 1 dead members; `beeline fabric rm 252`"), "{text}");
+    assert_eq!(fabric.json(&["ls", "--json"])["left_of_groups"], json!({"members": 1, "names": 1}));
+    assert_eq!(fabric.succeed(&["rm", "252"]), "groups: 1 names of 1 dead members taken out\n");
+    assert_eq!(fabric.succeed(&["rm", "252", "7"]), "groups: 7 removed from a member of node 4\n");
+    let gone = fabric.fail(&["rm", "252", "7"]);
+    assert!(gone.contains("no member that lives holds group 7") && gone.contains("try: "), "{gone}");
+    let held = &fabric.json(&["ls", "--json"])["held"];
+    assert_eq!(held.as_array().unwrap().len(), 1, "the segment of the same number is another: {held}");
+    drop((first, second));
 }
 
 #[test]
@@ -388,13 +443,16 @@ fn pcie_functions_that_could_carry_a_fabric_are_found_in_sysfs() {
         ("device", "0x1110\n"),
         ("class", "0x050000\n"),
         ("resource", "0x4000000000 0x400fffffff 0x14220c\n"),
+        ("resource0", ""),
     ] {
         std::fs::write(function.join(name), text).unwrap();
     }
     let text = fabric.succeed(&probe);
     assert!(text.contains("1af4:1110") && text.contains("BAR 0: 268435456 bytes, not write-"), "{text}");
     let found = fabric.json(&[&probe[..], &["--json"]].concat());
-    assert_eq!((&found[0]["role"], &found[0]["windows"][0]["bar"]), (&json!("endpoint"), &json!(0)));
+    assert_eq!((&found[0]["role"], &found[0]["windows"][0]["bar"]), (&json!("shared-memory"), &json!(0)));
+    let slow = "0000:3b:00.0: BAR 0 is not mapped write-combining";
+    assert!(text.contains(slow) && found[0]["problems"][0].as_str().unwrap().starts_with("BAR 0"), "{text}");
     let none = fabric.fail(&["probe", "--sysfs", "/nonexistent"]);
     assert!(none.contains("cannot list PCI functions in /nonexistent") && none.contains("try: "), "{none}");
 }

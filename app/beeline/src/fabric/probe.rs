@@ -1,12 +1,16 @@
 //! `beeline fabric probe`: whether a node answers, or what of this machine's PCIe could carry a fabric.
 
+use std::path::Path;
+
 use comfy_table::{ContentArrangement, Table, presets};
+use rustix::fs::{Access, access};
 use serde::Serialize;
 
 use super::args::{LsArgs, ProbeArgs};
+use super::nodes::{Adapter, Member, State};
 use super::pci::{self, Function};
 use super::table::links;
-use super::view::{Adapter, Member, State, View, open};
+use super::view::{View, open};
 use crate::failure::Failure;
 use crate::out;
 
@@ -54,7 +58,7 @@ fn probe_node(args: &ProbeArgs, node: u16) -> Result<(), Failure> {
 }
 
 fn probe_machine(args: &ProbeArgs) -> Result<(), Failure> {
-    let functions = pci::functions(&args.sysfs).map_err(|error| {
+    let functions = pci::functions(&args.sysfs, may_open).map_err(|error| {
         Failure::new(format!("cannot list PCI functions in {}", args.sysfs.display()))
             .because(error)
             .remedy("mount sysfs, or run this where there is a PCI bus; programs of one machine need none")
@@ -73,15 +77,28 @@ fn probe_machine(args: &ProbeArgs) -> Result<(), Failure> {
     let mut table = Table::new();
     table.load_style(presets::UTF8_BORDERS_ONLY);
     table.set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(["function", "id", "what", "link", "windows"]);
-    for function in carriers {
+    table.set_header(["function", "id", "what", "link", "windows, buses"]);
+    for function in &carriers {
+        let windows = function.windows.iter().map(ToString::to_string);
+        let buses = function.buses.iter().map(|buses| format!("buses {buses}"));
         table.add_row([
             function.address.clone(),
             format!("{:04x}:{:04x}", function.vendor, function.device),
             function.role.map(|role| role.words().to_owned()).unwrap_or_default(),
             function.link.clone().unwrap_or_default(),
-            function.windows.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+            windows.chain(buses).collect::<Vec<_>>().join(", "),
         ]);
     }
-    out::line(format_args!("{table}\n{} other PCI functions", others.len()))
+    out::line(table)?;
+    for function in &carriers {
+        for problem in &function.problems {
+            out::line(format_args!("{}: {problem}", function.address))?;
+        }
+    }
+    out::line(format_args!("{} other PCI functions", others.len()))
+}
+
+/// Whether this user may map a file, which is not opened.
+fn may_open(file: &Path) -> bool {
+    access(file, Access::READ_OK | Access::WRITE_OK).is_ok()
 }

@@ -140,8 +140,9 @@ pub(crate) fn create(
             let joined = session.member().join_group(SegmentId(id), bytes as u64);
             let held = joined.map_err(|refusal| match refusal {
                 Refusal::SegmentidUsed => {
-                    let why =
-                        format!("group {id} has another size than {bytes} bytes; `beeline fabric ls` says which");
+                    let why = format!(
+                        "group {id} has another size than {bytes} bytes; `beeline fabric ls` says which"
+                    );
                     failure(errors::SEGMENTID_USED, why)
                 }
                 other => refused(other),

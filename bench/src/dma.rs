@@ -7,13 +7,10 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use beeline_fabric::{DmaEntry, DmaState, LocalSegment, Part, RemoteSegment};
-use beeline_fabric_process::{DmaDirection, DmaLocal, DmaQueue, DmaTransfer, FabricMember, Map};
 use beeline_floor::on_core;
-use beeline_session::PrivateDomain;
 
-use crate::fabric::{OWNER, USER, broken, connect, make_segment, member};
 use crate::figure::Row;
+use crate::transfer::Transfers;
 use crate::{BenchError, Bound, Check, Figure, Latencies, Report, Settings};
 
 const BENCH: &str = "dma";
@@ -30,50 +27,29 @@ const PATHS: [&str; 4] = ["DMA, waited for", "DMA, started before", "stores", "m
 const BATCHES: usize = 9;
 const BATCH_BYTES: usize = 4 << 20;
 
-/// Two members with a segment each, and what copies between them.
+/// What copies, and where `memcpy` copies to.
 struct Bench {
-    queue: DmaQueue,
-    local: LocalSegment,
-    remote: RemoteSegment,
-    map: Map,
-    own: Vec<u8>,
+    transfers: Transfers,
     target: Vec<u8>,
-    // After what is of them.
-    _user: FabricMember,
-    _owner: FabricMember,
-    _domain: PrivateDomain,
 }
 
 impl Bench {
     fn new() -> Result<Self, BenchError> {
         let bytes = SIZES[SIZES.len() - 1];
-        let domain = PrivateDomain::new().map_err(|error| broken(&error))?;
-        let owner = member(domain.config().clone(), OWNER)?;
-        let user = member(domain.config().clone(), USER)?;
-        make_segment(&owner, bytes)?;
-        let local = make_segment(&user, bytes)?;
-        let remote = connect(&user)?;
-        let part = Part { offset: 0, bytes: bytes as u64 };
-        let map = user.map_remote(remote, part).map_err(|error| broken(&error))?;
-        let queue = user.dma_queue(1).map_err(|error| broken(&error))?;
-        let (own, target) = (vec![1; bytes], vec![2; bytes]);
-        Ok(Bench { queue, local, remote, map, own, target, _user: user, _owner: owner, _domain: domain })
+        Ok(Bench { transfers: Transfers::new(bytes)?, target: vec![2; bytes] })
     }
 
     fn copy(&mut self, path: usize, bytes: usize) -> Result<(), BenchError> {
-        let entries = [DmaEntry { local_offset: 0, remote_offset: 0, bytes: bytes as u64 }];
-        let (local, remote) = (DmaLocal::Segment(self.local), self.remote);
-        let direction = DmaDirection::Write;
-        let transfer = DmaTransfer { local, remote, direction, entries: &entries };
+        let transfers = &self.transfers;
         match path {
-            0 => ended(self.queue.copy(transfer).map_err(|error| broken(&error))?),
+            0 => transfers.transfer(bytes),
             1 => {
-                self.queue.start(transfer).map_err(|error| broken(&error))?;
-                ended(self.queue.wait(None).map_err(|error| broken(&error))?)
+                transfers.start(bytes)?;
+                transfers.wait()
             }
-            2 => self.map.copy_in(0, black_box(&self.own[..bytes])).map_err(|error| broken(&error)),
+            2 => transfers.store(bytes),
             _ => {
-                black_box(&mut self.target[..bytes]).copy_from_slice(black_box(&self.own[..bytes]));
+                black_box(&mut self.target[..bytes]).copy_from_slice(black_box(&transfers.own[..bytes]));
                 Ok(())
             }
         }
@@ -94,21 +70,12 @@ fn copies(bytes: usize) -> usize {
     (BATCH_BYTES / bytes).clamp(1, 1000)
 }
 
-fn ended(state: DmaState) -> Result<(), BenchError> {
-    match state {
-        DmaState::Done => Ok(()),
-        other => Err(BenchError::Fabric(format!("a job of DMA ended as {other:?}"))),
-    }
-}
-
 /// Runs every size, the waiting thread on the first core.
 ///
 /// # Errors
 /// [`BenchError`].
 pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     let mut bench = Bench::new()?;
-    // Here, so that the thread of DMA is not bound to the core of who waits. It begins with the first job that is not small.
-    bench.copy(1, SIZES[SIZES.len() - 1])?;
     on_core::<_, BenchError>(settings.cores.first, || run_here(&mut bench, settings.rounds))
 }
 
@@ -173,7 +140,7 @@ mod tests {
         let mut bench = Bench::new().unwrap();
         let mut found = [0; 3];
         let mut look = |bench: &Bench| {
-            bench.map.copy_out(4094, &mut found).unwrap();
+            bench.transfers.map.copy_out(4094, &mut found).unwrap();
             found
         };
         bench.copy(2, 4096).unwrap();

@@ -52,6 +52,7 @@ pub mod simulation;
 pub mod sisci;
 pub mod store;
 pub mod stream;
+mod transfer;
 pub mod veth;
 pub mod waiter;
 pub mod wake_up;

@@ -66,3 +66,15 @@ static void check_sizes(size_t bytes, bool is_stream)
 	if ((bytes != 4 && bytes % 8 != 0) || (is_stream && STREAM_BYTES % bytes != 0))
 		die("no messages of %zu bytes", bytes);
 }
+
+/* Where a side is in its turns. */
+struct turns {
+	bool is_stream;
+	uint64_t turn, job_began;
+};
+
+static inline void begin_turns(struct turns *turns, size_t bytes)
+{
+	check_sizes(bytes, turns->is_stream);
+	turns->job_began = turns->turn;
+}

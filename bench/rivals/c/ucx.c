@@ -2,14 +2,13 @@
  *
  * Echo over UCX in shared memory: one worker a side, polled without pause.
  *
- * Variants: `am` (active messages) and `tag` (tagged messages, the next receive posted before the wait for it). UCX's own variables
- * win; without them this program takes POSIX shared memory, the fastest here, with elements of its queue that hold 100
- * bytes inline. The address is the server's worker address in hexadecimal digits; the client's goes to the server in
+ * Variants: `am` (active messages) and `tag` (tagged messages, the next receive posted before the wait for it). Elements of UCX's queue
+ * hold 100 bytes inline, unless its own variables say otherwise. The address is the server's worker address in hexadecimal digits; the client's goes to the server in
  * a first message.
  */
 #include "start.h"
 
-#include <ucp/api/ucp.h>
+#include "ucx.h"
 
 #define ECHO_ADDRESS_BYTES 8192
 #define MESSAGE_BYTES 4096
@@ -19,9 +18,7 @@
 #define TAG_HELLO 2
 
 struct rival {
-	ucp_context_h context;
-	ucp_worker_h worker;
-	ucp_ep_h peer;
+	struct side side;
 	bool tagged;
 	bool serves;
 	/* The last message that arrived, and how many did. */
@@ -31,48 +28,22 @@ struct rival {
 	void *posted;
 };
 
-static void check(ucs_status_t status, const char *what)
-{
-	if (status != UCS_OK)
-		die("%s: %s", what, ucs_status_string(status));
-}
-
-/* Waits for a send or receive that was not finished at once. */
-static void finish(struct rival *rival, ucs_status_ptr_t request, const char *what)
-{
-	if (request == NULL)
-		return;
-	if (UCS_PTR_IS_ERR(request))
-		die("%s: %s", what, ucs_status_string(UCS_PTR_STATUS(request)));
-	while (ucp_request_check_status(request) == UCS_INPROGRESS)
-		ucp_worker_progress(rival->worker);
-	check(ucp_request_check_status(request), what);
-	ucp_request_free(request);
-}
-
 static ucs_status_ptr_t start_send(struct rival *rival, unsigned kind, const void *from, size_t bytes)
 {
 	ucp_request_param_t param = { .op_attr_mask = 0 };
 
 	if (rival->tagged)
-		return ucp_tag_send_nbx(rival->peer, from, bytes, kind, &param);
+		return ucp_tag_send_nbx(rival->side.peer, from, bytes, kind, &param);
 	param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
 	param.flags = UCP_AM_SEND_FLAG_EAGER;
-	return ucp_am_send_nbx(rival->peer, kind, NULL, 0, from, bytes, &param);
-}
-
-static void connect_to(struct rival *rival, const void *address)
-{
-	ucp_ep_params_t params = { .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS, .address = address };
-
-	check(ucp_ep_create(rival->worker, &params, &rival->peer), "cannot connect");
+	return ucp_am_send_nbx(rival->side.peer, kind, NULL, 0, from, bytes, &param);
 }
 
 static ucs_status_t hello_arrived(void *arg, const void *header, size_t header_bytes, void *data, size_t bytes,
 				  const ucp_am_recv_param_t *param)
 {
 	(void)header, (void)header_bytes, (void)bytes, (void)param;
-	connect_to(arg, data);
+	connect_to(&((struct rival *)arg)->side, data);
 	return UCS_OK;
 }
 
@@ -99,27 +70,16 @@ static void handle(struct rival *rival, unsigned id, ucp_am_recv_callback_t call
 		.cb = callback,
 		.arg = rival,
 	};
-	check(ucp_worker_set_am_recv_handler(rival->worker, &param), "cannot set a handler");
+	check(ucp_worker_set_am_recv_handler(rival->side.worker, &param), "cannot set a handler");
 }
 
 static void open_side(struct rival *rival, const char *variant)
 {
-	ucp_params_t params = { .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS,
-				.estimated_num_eps = 1 };
-	ucp_worker_params_t worker = { .field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
-				       .thread_mode = UCS_THREAD_MODE_SINGLE };
-	ucp_config_t *config;
-
 	rival->tagged = strcmp(variant, "tag") == 0;
 	if (!rival->tagged && strcmp(variant, "am") != 0)
 		die("no variant %s: am, tag", variant);
-	params.features = rival->tagged ? UCP_FEATURE_TAG : UCP_FEATURE_AM;
-	setenv("UCX_TLS", "posix,self", 0);
 	setenv("UCX_POSIX_FIFO_ELEM_SIZE", "192", 0);
-	check(ucp_config_read(NULL, NULL, &config), "cannot read the configuration");
-	check(ucp_init(&params, config, &rival->context), "cannot start UCX");
-	ucp_config_release(config);
-	check(ucp_worker_create(rival->context, &worker, &rival->worker), "cannot make a worker");
+	open_worker(&rival->side, rival->tagged ? UCP_FEATURE_TAG : UCP_FEATURE_AM);
 	if (!rival->tagged) {
 		handle(rival, AM_ECHO, echo_arrived);
 		handle(rival, AM_HELLO, hello_arrived);
@@ -133,12 +93,12 @@ static void open_server(struct rival *rival, const char *variant, char *address)
 
 	open_side(rival, variant);
 	rival->serves = true;
-	check(ucp_worker_get_address(rival->worker, &own, &bytes), "cannot tell the address");
+	check(ucp_worker_get_address(rival->side.worker, &own, &bytes), "cannot tell the address");
 	if (2 * bytes >= ECHO_ADDRESS_BYTES)
 		die("an address of %zu bytes", bytes);
 	for (size_t i = 0; i < bytes; i++)
 		sprintf(address + 2 * i, "%02x", ((unsigned char *)own)[i]);
-	ucp_worker_release_address(rival->worker, own);
+	ucp_worker_release_address(rival->side.worker, own);
 }
 
 static void open_client(struct rival *rival, const char *variant, const char *address)
@@ -150,16 +110,16 @@ static void open_client(struct rival *rival, const char *variant, const char *ad
 	open_side(rival, variant);
 	for (size_t i = 0; i < sizeof(server) && sscanf(address + 2 * i, "%2hhx", &server[i]) == 1; i++)
 		;
-	connect_to(rival, server);
-	check(ucp_worker_get_address(rival->worker, &own, &bytes), "cannot tell the address");
-	finish(rival, start_send(rival, rival->tagged ? TAG_HELLO : AM_HELLO, own, bytes), "cannot say hello");
-	ucp_worker_release_address(rival->worker, own);
+	connect_to(&rival->side, server);
+	check(ucp_worker_get_address(rival->side.worker, &own, &bytes), "cannot tell the address");
+	finish(&rival->side, start_send(rival, rival->tagged ? TAG_HELLO : AM_HELLO, own, bytes), "cannot say hello");
+	ucp_worker_release_address(rival->side.worker, own);
 }
 
 static void *post(struct rival *rival, ucp_tag_t tag)
 {
 	ucp_request_param_t param = { .op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL };
-	void *request = ucp_tag_recv_nbx(rival->worker, rival->message, MESSAGE_BYTES, tag, ~(ucp_tag_t)0, &param);
+	void *request = ucp_tag_recv_nbx(rival->side.worker, rival->message, MESSAGE_BYTES, tag, ~(ucp_tag_t)0, &param);
 
 	if (UCS_PTR_IS_ERR(request))
 		die("cannot post a receive: %s", ucs_status_string(UCS_PTR_STATUS(request)));
@@ -172,11 +132,11 @@ static void receive(struct rival *rival, uint64_t number)
 	if (rival->tagged) {
 		void *request = rival->posted ? rival->posted : post(rival, TAG_ECHO);
 		rival->posted = NULL;
-		finish(rival, request, "cannot receive");
+		finish(&rival->side, request, "cannot receive");
 		return;
 	}
 	while (rival->arrived < number)
-		ucp_worker_progress(rival->worker);
+		ucp_worker_progress(rival->side.worker);
 }
 
 static void begin(struct rival *rival, size_t bytes)
@@ -184,14 +144,14 @@ static void begin(struct rival *rival, size_t bytes)
 	(void)bytes;
 	if (!rival->serves)
 		return;
-	if (rival->tagged && !rival->peer) {
-		finish(rival, post(rival, TAG_HELLO), "nobody says hello");
-		connect_to(rival, rival->message);
+	if (rival->tagged && !rival->side.peer) {
+		finish(&rival->side, post(rival, TAG_HELLO), "nobody says hello");
+		connect_to(&rival->side, rival->message);
 	}
 	if (rival->tagged && !rival->posted)
 		rival->posted = post(rival, TAG_ECHO);
-	while (!rival->peer)
-		ucp_worker_progress(rival->worker);
+	while (!rival->side.peer)
+		ucp_worker_progress(rival->side.worker);
 }
 
 static void trip(struct rival *rival, const unsigned char *request, unsigned char *answer, size_t bytes)
@@ -200,7 +160,7 @@ static void trip(struct rival *rival, const unsigned char *request, unsigned cha
 
 	if (rival->tagged)
 		rival->posted = post(rival, TAG_ECHO);
-	finish(rival, start_send(rival, 1, request, bytes), "cannot send");
+	finish(&rival->side, start_send(rival, 1, request, bytes), "cannot send");
 	receive(rival, number);
 	memcpy(answer, rival->message, bytes);
 }
@@ -210,7 +170,7 @@ static void answer_one(struct rival *rival, size_t bytes)
 	static uint64_t answered;
 
 	receive(rival, ++answered);
-	finish(rival, start_send(rival, 1, rival->message, bytes), "cannot send");
+	finish(&rival->side, start_send(rival, 1, rival->message, bytes), "cannot send");
 	if (rival->tagged)
 		rival->posted = post(rival, TAG_ECHO);
 }
@@ -218,13 +178,12 @@ static void answer_one(struct rival *rival, size_t bytes)
 static void close_side(struct rival *rival)
 {
 	if (rival->posted) {
-		ucp_request_cancel(rival->worker, rival->posted);
+		ucp_request_cancel(rival->side.worker, rival->posted);
 		while (ucp_request_check_status(rival->posted) == UCS_INPROGRESS)
-			ucp_worker_progress(rival->worker);
+			ucp_worker_progress(rival->side.worker);
 		ucp_request_free(rival->posted);
 	}
-	ucp_worker_destroy(rival->worker);
-	ucp_cleanup(rival->context);
+	close_worker(&rival->side);
 }
 
 #include "echo.h"

@@ -127,6 +127,18 @@ pub const STREAMS_INTO_MEMORY: &[Rival] = &[
     Rival::new("libfabric shm write", SHARED, 10, Source::C(LIBFABRIC_PUT), "write-stream"),
 ];
 
+/// By the kernel, beside segments by size: there and back, and one behind the other, each message by a call.
+pub const SOCKETS_BY_SIZE: &[Rival] = &[
+    Rival::new("TCP over loopback", KERNEL, 20, Source::C(SOCKETS), "tcp"),
+    Rival::new("AF_UNIX", KERNEL, 20, Source::C(SOCKETS), "unix"),
+    Rival::new("TCP over loopback, polled", KERNEL, 10, Source::C(SOCKETS), "tcp-polled"),
+    Rival::new("AF_UNIX, polled", KERNEL, 10, Source::C(SOCKETS), "unix-polled"),
+];
+pub const SOCKET_STREAMS: &[Rival] = &[
+    Rival::new("TCP over loopback", KERNEL, 20, Source::C(SOCKETS), "tcp-stream"),
+    Rival::new("AF_UNIX", KERNEL, 20, Source::C(SOCKETS), "unix-stream"),
+];
+
 /// Round trips over a wire, by the kernel.
 pub const OVER_A_WIRE: &[Rival] = &[
     Rival::new("UDP", KERNEL, 20, Source::C(SOCKETS), "udp"),

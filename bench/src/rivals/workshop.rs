@@ -14,10 +14,13 @@ use beeline_session::Program;
 /// The program with the rivals that bring crates.
 const CRATES_PROGRAM: &str = "beeline-bench-rivals";
 /// Programs in C begin and end with these.
-const INCLUDED: [(&str, &str); 5] = [
+const INCLUDED: [(&str, &str); 8] = [
     ("start.h", include_str!("../../rivals/c/start.h")),
     ("echo.h", include_str!("../../rivals/c/echo.h")),
     ("put.h", include_str!("../../rivals/c/put.h")),
+    ("turns.h", include_str!("../../rivals/c/turns.h")),
+    ("ucx.h", include_str!("../../rivals/c/ucx.h")),
+    ("libfabric.h", include_str!("../../rivals/c/libfabric.h")),
     ("message.h", include_str!("../../rivals/c/message.h")),
     ("stream.h", include_str!("../../rivals/c/stream.h")),
 ];

@@ -4,6 +4,7 @@
 //! Our side is a program in C that links `libsisci.so` (`rivals/c/sisci.c`), as the programs are that SISCI is for. The floor is the
 //! same loop of the same program over memory that both processes have mapped by themselves.
 
+mod own;
 mod page;
 mod suite;
 mod transfers;
@@ -199,7 +200,9 @@ pub fn run_round_trips(settings: &Settings) -> Result<Report, BenchError> {
         });
         bare.into_iter().chain(ahead).flatten().collect()
     };
-    Ok(Report { missing, ..placed.report(BENCH, &figures, checks) })
+    let mut report = Report { missing, ..placed.report(BENCH, &figures, checks) };
+    report.append(own::round_trips(BENCH, settings)?);
+    Ok(report)
 }
 
 /// 64 B messages one behind the other into a segment, and the rivals.
@@ -224,5 +227,7 @@ pub fn run_streams(settings: &Settings) -> Result<Report, BenchError> {
         let of_mem_cpy = others.filter_map(|other| Some(Check::ratio(BENCH, mem_cpy?, other, Bound::Shown)));
         of_stores.chain(of_mem_cpy).collect()
     };
-    Ok(Report { missing, ..placed.report(BENCH, &figures, checks) })
+    let mut report = Report { missing, ..placed.report(BENCH, &figures, checks) };
+    report.append(own::streams(BENCH, settings)?);
+    Ok(report)
 }

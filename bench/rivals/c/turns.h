@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * The turns of programs that ask a library to put bytes into the other side's memory: a message and its answer, or a stream (put.h). The
+ * flag is the last word of a message, so one put is all of it.
+ *
+ * A program defines a `struct rival` with `struct turns turns` and the memory `here`, and then, before it includes this file:
+ *
+ *   void put(struct rival *, offset, from, bytes)   puts bytes into the other side's memory
+ *   void look(struct rival *)                       lets the library make progress
+ *   void order_puts(struct rival *)                 what is put later arrives later
+ *   void before_first_turn(struct rival *)          of the side that answers
+ */
+static inline void wait_for(struct rival *rival, size_t offset, size_t bytes)
+{
+	while (!has_flag(rival->here + offset, bytes, rival->turns.turn))
+		look(rival);
+}
+
+static void put_flag(struct rival *rival)
+{
+	static uint64_t flag;
+
+	order_puts(rival);
+	flag = rival->turns.turn;
+	put(rival, FLAG_AT, &flag, sizeof(flag));
+}
+
+static void put_message(struct rival *rival, const unsigned char *from, size_t bytes)
+{
+	static unsigned char message[MESSAGE_BYTES] __attribute__((aligned(64)));
+
+	memcpy(message, from, before_flag(bytes));
+	memcpy(message + before_flag(bytes), &rival->turns.turn, bytes - before_flag(bytes));
+	put(rival, 0, message, bytes);
+}
+
+static void put_stream(struct rival *rival, const unsigned char *from, size_t bytes)
+{
+	static unsigned char message[MESSAGE_BYTES] __attribute__((aligned(64)));
+	size_t count = stream_messages(bytes);
+
+	memcpy(message, from, bytes);
+	for (size_t i = 0; i < count; i++) {
+		mark(message, bytes, rival->turns.turn, i);
+		put(rival, i * bytes, message, bytes);
+	}
+	put_flag(rival);
+	wait_for(rival, FLAG_AT, 8);
+}
+
+static void trip(struct rival *rival, const unsigned char *request, unsigned char *answer, size_t bytes)
+{
+	rival->turns.turn++;
+	if (rival->turns.is_stream) {
+		put_stream(rival, request, bytes);
+		memcpy(answer, request, bytes);
+		return;
+	}
+	put_message(rival, request, bytes);
+	wait_for(rival, 0, bytes);
+	memcpy(answer, rival->here, before_flag(bytes));
+	memcpy(answer + before_flag(bytes), request + before_flag(bytes), bytes - before_flag(bytes));
+}
+
+static void answer_one(struct rival *rival, size_t bytes)
+{
+	before_first_turn(rival);
+	rival->turns.turn++;
+	if (rival->turns.is_stream) {
+		wait_for(rival, FLAG_AT, 8);
+		if (rival->turns.turn == rival->turns.job_began + 1)
+			look_at_stream(rival->here, bytes, rival->turns.turn);
+		put_flag(rival);
+		return;
+	}
+	wait_for(rival, 0, bytes);
+	put(rival, 0, rival->here, bytes);
+}

@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn program_that_is_not_there_is_missing_with_how_to_get_it() {
         let own = Own { program: "no_such_program_of_a_rival", ..UCX };
-        let report = measure("b", &Settings::quick(), &[own]).unwrap();
+        let report = measure("b", &Settings::quick().unwrap(), &[own]).unwrap();
         assert!(report.figures.is_empty() && report.missing[0].why.contains("apt-get install ucx-utils"));
     }
 }

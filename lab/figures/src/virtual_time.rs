@@ -115,6 +115,13 @@ fn measure(platform: &Platform, quantity: &Quantity, seed: u64) -> Result<f64, N
 fn of_stores(bench: &Bench<'_>, quantity: &Quantity) -> Result<f64, LabError> {
     match *quantity {
         Quantity::LineInterval => bench.line_interval_ns(),
+        // Through the map of a segment, by a member on a host that is joined to another one.
+        Quantity::StoreTime { bytes, fence } if bench.platform.kind == Kind::Ntb => {
+            beeline_hosts::store_time_ns(bench.platform, bytes as usize, fences(fence), bench.seed)
+        }
+        Quantity::StoreRate { bytes, fence, target: Target::Window } if bench.platform.kind == Kind::Ntb => {
+            beeline_hosts::store_rate_gbps(bench.platform, bytes as usize, fences(fence), bench.seed)
+        }
         Quantity::StoreTime { bytes, fence } => bench.store_time_ns(bytes, fences(fence)),
         Quantity::StoreRate { bytes, fence, target: Target::Window } => {
             bench.store_rate_gbps(bytes, fences(fence), 1)

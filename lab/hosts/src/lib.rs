@@ -7,6 +7,7 @@
 
 mod assembly;
 mod attached;
+mod between;
 mod device;
 mod devices;
 mod group;
@@ -18,6 +19,7 @@ mod names;
 mod peer;
 mod programs;
 mod session;
+mod throughput;
 mod wiring;
 mod words;
 
@@ -29,5 +31,6 @@ pub use mapped::{Mapped, Start};
 pub use measure::{multicast_ns, ping_pong_ns, store_latency_ns};
 pub use member::HostMember;
 pub use programs::{Core, Program, run};
+pub use throughput::{store_rate_gbps, store_time_ns};
 pub use wiring::{BANK_BYTES, Wiring, node_of};
 pub use words::{Across, Published, View};

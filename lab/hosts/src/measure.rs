@@ -4,12 +4,13 @@
 //! makes them.
 
 use beeline_experiments::LabError;
-use beeline_fabric::{AdapterNumber, Call, LocalSegment, NodeId, Part, RemoteSegment, SegmentId, Value};
+use beeline_fabric::{NodeId, Part, RemoteSegment, SegmentId};
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::machine::hosts::{HostId, Hosts, Region};
 use beeline_platforms::Platform;
 
 use crate::assembly::{Shape, hosts};
+use crate::between::{SEGMENT, START, connect_to, make_available, no_hosts, provide};
 use crate::mapped::Mapped;
 use crate::member::HostMember;
 use crate::programs::{Core, Program, run};
@@ -17,13 +18,10 @@ use crate::wiring::{Wiring, node_of};
 
 /// Messages that are timed. Without anything random all are alike.
 const ROUNDS: u64 = 8;
-/// When all have joined, and polls and rounds begin: what was published before does not shift them.
-const START: Picoseconds = Picoseconds::from_ns(10_000_000);
 /// From one to the next: nothing of the one before is under way then.
 const PAUSE: Picoseconds = Picoseconds::from_ns(20_000);
 /// A line for each flag.
 const FLAG_BYTES: usize = 64;
-const SEGMENT: SegmentId = SegmentId(1);
 /// The first group of the central switch.
 const GROUP: SegmentId = SegmentId(0);
 /// Nobody takes as long to join.
@@ -76,10 +74,6 @@ pub fn multicast_ns(platform: &Platform, hosts_of_group: u16, seed: u64) -> Resu
     }
     let (results, _) = run(hosts, programs);
     Ok(mean_ns(&results[0]) / 2.0)
-}
-
-fn no_hosts(error: &dyn std::fmt::Display) -> LabError {
-    LabError::Traffic { what: error.to_string(), advice: "use another platform" }
 }
 
 fn costs(platform: &Platform) -> Costs {
@@ -168,44 +162,12 @@ impl Side {
     }
 }
 
-/// A segment that others connect to.
-fn provide(member: &mut HostMember, bytes: usize) -> (Region, usize) {
-    let (is_auto, is_private, is_empty, has_callback) = (false, false, false, false);
-    let bytes = bytes as u64;
-    let create = Call::CreateSegment { id: SEGMENT, is_auto, bytes, is_private, is_empty, has_callback };
-    let made = member.call(create);
-    let Ok(Value::Local(local, _)) = made else { panic!("a segment of a new member: {made:?}") };
-    make_available(member, local);
-    member.map_local(local, Part { offset: 0, bytes }).expect("a segment can be mapped by its member")
-}
-
-fn make_available(member: &mut HostMember, local: LocalSegment) {
-    let adapter = adapter();
-    for call in [Call::Prepare(local, adapter), Call::SetAvailable(local, adapter)] {
-        member.call(call).expect("a new segment can be made available");
-    }
-}
-
 /// A part of the segment of another host, as soon as it is there.
 fn use_of(member: &mut HostMember, host: HostId, offset: usize, bytes: usize) -> Mapped {
     let remote = connect_to(member, node_of(host), SEGMENT);
     let part = Part { offset: offset as u64, bytes: bytes as u64 };
     let map = |member: &mut HostMember, remote: RemoteSegment| member.map(remote, part);
     map(member, remote).expect("what was just connected to can be mapped")
-}
-
-fn connect_to(member: &mut HostMember, node: NodeId, id: SegmentId) -> RemoteSegment {
-    let (is_asynchronous, has_callback, timeout_nanos) = (false, false, None);
-    let adapter = adapter();
-    let connect = Call::Connect { node, id, adapter, timeout_nanos, is_asynchronous, has_callback };
-    match member.call(connect) {
-        Ok(Value::Remote(remote, _)) => remote,
-        other => panic!("a connection without an end: {other:?}"),
-    }
-}
-
-fn adapter() -> AdapterNumber {
-    AdapterNumber::new(0).expect("nodes have an adapter 0")
 }
 
 /// Sends to a group, and waits for the answers of so many others.

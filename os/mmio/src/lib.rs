@@ -48,6 +48,11 @@ mod read_words;
 mod region;
 pub mod rights;
 mod segment;
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    //! What the kernel lists, reachable for the fuzz targets alone (`fuzz/`).
+    pub use crate::segment::process_maps_fuzzed as process_maps;
+}
 pub mod selftest;
 mod span;
 mod store;

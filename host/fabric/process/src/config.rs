@@ -115,9 +115,14 @@ impl Configuration {
     pub fn of_file(path: &Path, node: Option<OsString>) -> Result<Self, ConfigError> {
         let text = std::fs::read_to_string(path)
             .map_err(|error| ConfigError::Unreadable { path: path.to_owned(), error })?;
-        let file: File = toml::from_str(&text)
+        Self::of_text(path, &text, node)
+    }
+
+    /// What a file of this text says.
+    pub(crate) fn of_text(path: &Path, text: &str, node: Option<OsString>) -> Result<Self, ConfigError> {
+        let file: File = toml::from_str(text)
             .map_err(|error| ConfigError::Syntax { path: path.to_owned(), error: Box::new(error) })?;
-        Reader { path, text: &text }.configuration(file, node)
+        Reader { path, text }.configuration(file, node)
     }
 
     fn of_environment(node: Option<OsString>) -> Result<Self, ConfigError> {

@@ -16,6 +16,8 @@ mod dma;
 mod error;
 mod events;
 mod fetch;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod groups;
 mod interrupts;
 mod map;

@@ -5,6 +5,8 @@
 //! store and load (`ends.rs`), and no call takes the lock of the member.
 
 mod ends;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzed;
 mod header;
 mod opening;
 mod terms;

@@ -34,6 +34,8 @@ pub use dma_buf::DmaBuf;
 pub use error::{CopyError, GuardError, SegmentError};
 pub use options::{Access, HugePages, OnLoss, Pages, SegmentOptions};
 pub use own::OwnMemory;
+#[cfg(fuzzing)]
+pub use process_maps::fuzzed as process_maps_fuzzed;
 pub use program::{RegisterError, RegisterOptions, RegisteredMemory};
 
 /// Memory mapped into this process, whose address is known.

@@ -164,6 +164,17 @@ pub(super) fn count() -> Option<(usize, usize)> {
     }
 }
 
+/// Addresses of what a list of mappings says of a range, and of what one of their locks does; nothing of a list that is none.
+#[cfg(fuzzing)]
+pub fn fuzzed(list: &[u8], range: (usize, usize)) -> Option<Vec<(usize, usize)>> {
+    let locked = locked_inside_of(list, range).ok()?;
+    assert!(locked.iter().all(|(start, end)| *start >= range.0 && *end <= range.1));
+    let entries = inside_of(list, range).ok()?;
+    assert!(entries.iter().all(|entry| entry.start < range.1 && entry.end > range.0));
+    assert!(entries.iter().all(|entry| !entry.name().is_empty()));
+    Some(entries.iter().map(|entry| (entry.start, entry.end)).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -56,6 +56,23 @@ fn number_of_an_interrupt_is_one_members_of_a_node() {
 }
 
 #[test]
+fn member_that_comes_later_triggers_what_is_there() {
+    let memory = Memory::new();
+    let mut owner = memory.member(4);
+    owner.expect("interrupt i counting 7", "ok");
+    owner.expect("interrupt d data 7", "ok");
+    let mut user = memory.member(8);
+    user.expect("hook t counting 4 7 forever", "ok");
+    user.expect("hook t data 4 7 forever", "ok");
+    user.expect("trigger t", "ok");
+    user.expect("send t message", "ok");
+    owner.expect("take i 5000", "ok");
+    owner.expect("receive d 100 5000", "message");
+    owner.finish();
+    user.finish();
+}
+
+#[test]
 fn messages_come_in_order_and_a_full_window_takes_no_more() {
     let memory = Memory::new();
     let (mut owner, mut user) = hooked(&memory, "data");

@@ -219,9 +219,9 @@ impl Queue {
 fn code(state: Result<DmaState, Refusal>, why: Option<Refusal>) -> u32 {
     match state {
         Ok(DmaState::Aborted) => errors::CANCELLED,
-        Ok(DmaState::Error) => why.map_or(errors::TRANSFER_FAILED, |refusal| refusal as u32),
+        Ok(DmaState::Error) => why.map_or(errors::TRANSFER_FAILED, Refusal::code),
         Ok(_) => errors::OK,
-        Err(refusal) => refusal as u32,
+        Err(refusal) => refusal.code(),
     }
 }
 

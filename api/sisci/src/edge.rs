@@ -39,7 +39,7 @@ pub(crate) fn failure(code: u32, why: impl Into<String>) -> Failure {
 /// A failure of the fabric.
 #[cold]
 pub(crate) fn refused(refusal: Refusal) -> Failure {
-    failure(refusal as u32, refusal.to_string())
+    failure(refusal.code(), refusal.to_string())
 }
 
 /// The fabric gave what is no answer to the call.

@@ -231,7 +231,7 @@ fn as_told(event: RemoteEvent, size: &AtomicUsize) -> (u32, u32) {
             size.store(bytes as usize, Ordering::Relaxed);
             (SCI_CB_CONNECT, errors::OK)
         }
-        RemoteEvent::NotMade(refusal) => (SCI_CB_LOST, refusal as u32),
+        RemoteEvent::NotMade(refusal) => (SCI_CB_LOST, refusal.code()),
         RemoteEvent::NotOperational => (SCI_CB_NOT_OPERATIONAL, errors::OK),
         RemoteEvent::Operational => (SCI_CB_OPERATIONAL, errors::OK),
         RemoteEvent::Lost => (SCI_CB_LOST, errors::OK),

@@ -11,6 +11,8 @@ use alloc::vec::Vec;
 
 use beeline_contract_adapter::Adapter;
 
+pub use self::connect::FIRST_CONTACT_NANOS;
+
 use crate::call::{Call, Done, Value};
 use crate::ids::{AdapterNumber, Name, NameKind, Nanos, RemoteSegment};
 use crate::interrupt::name_of;

@@ -48,6 +48,7 @@ mod want;
 pub use bank::BANK_BYTES;
 pub use board::layout::{BOARD_WORDS, CLAIM_WORDS, COUNT_STRIDE, ENTRY_WORDS, HEADER_WORDS, USE_WORDS};
 pub use call::{Call, Done, Value};
+pub use calls::FIRST_CONTACT_NANOS;
 pub use dma::{DmaEntry, DmaQueue, DmaState, MAX_DMA_ENTRIES, PIECE_BYTES, Piece};
 pub use event::{LocalEvent, RemoteEvent};
 pub use ids::{

@@ -245,7 +245,8 @@ impl<A: Adapter> Member<A> {
         }
         let is_over = |attempt: &Attempt| attempt.until.is_some_and(|until| until <= now);
         for handle in self.attempts(|attempt| !attempt.is_once && is_over(attempt)) {
-            self.refuse(handle, Refusal::Timeout);
+            let reason = self.remotes.get(&handle).map_or(Refusal::Timeout, Remote::reason_so_far);
+            self.refuse(handle, reason.in_time());
         }
         for handle in self.attempts(is_over) {
             self.refuse(handle, Refusal::NodeNotResponding);
@@ -259,7 +260,7 @@ impl<A: Adapter> Member<A> {
     }
 
     fn resting(&self, now: Nanos) -> Vec<RemoteSegment> {
-        self.attempts(|attempt| matches!(attempt.step, Step::Resting(until) if until <= now))
+        self.attempts(|attempt| matches!(attempt.step, Step::Resting { until, .. } if until <= now))
     }
 
     fn attempts(&self, is_one: impl Fn(&Attempt) -> bool) -> Vec<RemoteSegment> {

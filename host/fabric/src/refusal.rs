@@ -1,11 +1,12 @@
 //! Why a call is refused, by the names and numbers of SISCI.
 
-/// A refusal. Names are those of SISCI without `SCI_ERR_`; the texts say what it means here.
+/// A refusal. Names are those of SISCI without `SCI_ERR_`; the texts say what it means here. Several are one code of SISCI
+/// ([`Refusal::code`]) with other texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[repr(u32)]
 pub enum Refusal {
     /// Something still uses what was to go.
-    #[error("it is in use: mapped here, or connected to from elsewhere")]
+    #[error("it is in use: it is mapped here, a transfer uses it, or somebody is connected to it")]
     Busy = 0x4000_0900,
     /// Flags that do not go together.
     #[error("these flags do not go together")]
@@ -88,4 +89,52 @@ pub enum Refusal {
     /// Another living interrupt of the node has the number.
     #[error("an interrupt of this node has that number")]
     IntnoUsed = 0x4000_0e0b,
+    /// The time is over, and the node has no such segment.
+    #[error("the time is over, and the node has no such segment")]
+    TimeoutNoSegment = TEXT_OF_ITS_OWN | 0x090c,
+    /// The time is over, and the segment is not available.
+    #[error("the time is over, and the segment is not available on this adapter")]
+    TimeoutNotAvailable = TEXT_OF_ITS_OWN | 0x090e,
+    /// The time is over, and no member of the node has answered.
+    #[error("the time is over, and nobody of the node answers")]
+    TimeoutNoAnswer = TEXT_OF_ITS_OWN | 0x0a02,
+    /// The time is over, and the node has no such interrupt.
+    #[error("the time is over, and the node has no such interrupt")]
+    TimeoutNoInterrupt = TEXT_OF_ITS_OWN | 0x0e0a,
+    /// Another living segment of the group has another size.
+    #[error("the group has another size")]
+    GroupOfAnotherSize = TEXT_OF_ITS_OWN | 0x0918,
+}
+
+/// Numbers with this bit are no codes of SISCI.
+const TEXT_OF_ITS_OWN: u32 = 0x8000_0000;
+
+impl Refusal {
+    /// The code of SISCI.
+    pub const fn code(self) -> u32 {
+        match self {
+            Refusal::TimeoutNoSegment
+            | Refusal::TimeoutNotAvailable
+            | Refusal::TimeoutNoAnswer
+            | Refusal::TimeoutNoInterrupt => Refusal::Timeout as u32,
+            Refusal::GroupOfAnotherSize => Refusal::SegmentidUsed as u32,
+            other => other as u32,
+        }
+    }
+
+    /// Whether a time was over, whatever was found until then.
+    pub const fn is_timeout(self) -> bool {
+        self.code() == Refusal::Timeout as u32
+    }
+
+    /// What an attempt is refused with that has failed for this reason until its time was over.
+    pub(crate) fn in_time(self) -> Self {
+        match self {
+            Refusal::NoSuchSegment => Refusal::TimeoutNoSegment,
+            Refusal::ConnectionRefused => Refusal::TimeoutNotAvailable,
+            Refusal::NodeNotResponding => Refusal::TimeoutNoAnswer,
+            Refusal::NoSuchIntno => Refusal::TimeoutNoInterrupt,
+            _ => Refusal::Timeout,
+        }
+    }
 }

@@ -299,7 +299,7 @@ fn connecting_waits_until_the_segment_is_available_or_the_time_is_over() {
         world.now = at;
         world.look(1);
     }
-    assert_eq!(world.outcome(1, short), Some(Err(Refusal::Timeout)));
+    assert_eq!(world.outcome(1, short), Some(Err(Refusal::TimeoutNotAvailable)));
     world.now(0, Call::SetAvailable(local, adapter(0))).unwrap();
     world.now = world.processes[1].member.wake_at().unwrap();
     world.look(1);
@@ -590,6 +590,7 @@ fn attempt_that_is_made_once_ends_where_a_member_never_answers() {
     member.answered(ask, Answer::Found(Found { is_node_alive: true, candidates }), began);
     assert!(matches!(member.next_want(), Some(Want::Reach { .. })));
     let end = member.wake_at().unwrap();
+    assert_eq!(end, Nanos(began.0 + FIRST_CONTACT_NANOS));
     member.look(Nanos(end.0 - 1));
     assert!(end > began && member.next_event().is_none());
     member.look(end);

@@ -336,7 +336,7 @@ fn connect_that_waits_is_over_when_the_interrupt_is_there_or_the_time_is() {
     let Outcome::Waiting(in_time) = world.call(1, connect_call(5, None)) else { panic!() };
     world.now = Nanos(2_000_000);
     world.look(1);
-    assert_eq!(world.outcome(1, late), Some(Err(Refusal::Timeout)));
+    assert_eq!(world.outcome(1, late), Some(Err(Refusal::TimeoutNoInterrupt)));
     create(&mut world, 0, 5, InterruptKind::Plain);
     world.now = Nanos(4_000_000);
     world.look(1);

@@ -79,3 +79,23 @@ fn events_of_many_connections_are_found_in_one_round() {
     // Five words each when its event is found, and once more to learn that there is no other.
     assert_eq!(loads() - before, 2 * 5 * MANY as usize);
 }
+
+#[test]
+fn connection_beyond_the_last_is_refused_at_once_whatever_its_time() {
+    let mut world = World::of(&[NODES[0], NODES[1]]);
+    let local = local_of(world.now(0, create(7, 64)).unwrap());
+    world.now(0, Call::Prepare(local, adapter(0))).unwrap();
+    world.now(0, Call::SetAvailable(local, adapter(0))).unwrap();
+    let waiting = Call::Connect {
+        node: NODES[0],
+        id: SegmentId(7),
+        adapter: adapter(0),
+        timeout_nanos: Some(1_000_000_000),
+        is_asynchronous: false,
+        has_callback: false,
+    };
+    for _ in 0..1024 {
+        world.now(1, connect(NODES[0], 7)).unwrap();
+    }
+    assert_eq!(world.now(1, waiting), Err(Refusal::MaxEntries));
+}

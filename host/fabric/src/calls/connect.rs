@@ -25,8 +25,8 @@ const REST_NANOS: u64 = 1_000_000;
 /// How many members one attempt has reached at once.
 const REACHED_AT_ONCE: usize = 8;
 
-/// How long an attempt takes at most that is made once. It has no time of its own, and waits for members that do not answer.
-pub(super) const ONCE_NANOS: u64 = 10_000_000_000;
+/// How long a call without a time of its own waits at most for members that it contacts first. One that is stopped does not answer.
+pub const FIRST_CONTACT_NANOS: u64 = 500_000_000;
 
 impl<A: Adapter> Member<A> {
     pub(super) fn connect(
@@ -45,7 +45,7 @@ impl<A: Adapter> Member<A> {
         let handle = RemoteSegment(self.number());
         let ticket = (!is_asynchronous).then(|| Ticket(self.number()));
         let is_once = timeout_nanos == Some(0);
-        let timeout_nanos = if is_once { Some(ONCE_NANOS) } else { timeout_nanos };
+        let timeout_nanos = if is_once { Some(FIRST_CONTACT_NANOS) } else { timeout_nanos };
         let until = timeout_nanos.map(|nanos| now.after(nanos));
         let attempt = Attempt { ticket, until, is_once, aim: Aim::Connection, step: Step::Finding };
         let mut remote = Remote::new(node, name, adapter, attempt);
@@ -262,13 +262,15 @@ impl<A: Adapter> Member<A> {
             return;
         };
         let is_over = attempt.until.is_some_and(|until| until <= now);
-        if !attempt.is_once && !is_over {
+        // This member can have no further connection, whatever the other ones do.
+        let is_final = attempt.is_once || reason == Refusal::MaxEntries;
+        if !is_final && !is_over {
             let again = now.after(REST_NANOS);
-            attempt.step = Step::Resting(attempt.until.map_or(again, |until| until.min(again)));
+            let until = attempt.until.map_or(again, |until| until.min(again));
+            attempt.step = Step::Resting { until, reason };
             return;
         }
-        let refusal = if attempt.is_once { reason } else { Refusal::Timeout };
-        self.refuse(handle, refusal);
+        self.refuse(handle, if is_final { reason } else { reason.in_time() });
     }
 
     /// Ends an attempt.

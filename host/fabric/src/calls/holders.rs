@@ -9,7 +9,6 @@ use core::num::NonZeroU64;
 use beeline_contract_adapter::Adapter;
 
 use super::Outcome;
-use super::connect::ONCE_NANOS;
 use crate::board::layout::Phase;
 use crate::board::read_entry;
 use crate::call::{Done, Value};
@@ -28,6 +27,8 @@ use crate::sequence::{Connected, ConnectionView, Standing};
 use crate::told::Told;
 use crate::want::{Answer, Candidate, NameOp};
 
+/// How long to wait at most for holders that do not answer.
+const FIND_NANOS: u64 = 10_000_000_000;
 /// How often a connection looks for holders that came since.
 const LOOK_NANOS: u64 = 1_000_000_000;
 
@@ -43,7 +44,7 @@ impl<A: Adapter> Member<A> {
         let ticket = Ticket(self.number());
         let attempt = Attempt {
             ticket: Some(ticket),
-            until: Some(now.after(ONCE_NANOS)),
+            until: Some(now.after(FIND_NANOS)),
             is_once: true,
             aim: Aim::Holder { below },
             step: Step::Finding,

@@ -73,8 +73,8 @@ pub(crate) enum Step {
     Finding,
     /// Who may have the segment; the last is the next that is asked.
     Trying { candidates: Vec<Candidate>, reason: Refusal },
-    /// Until it is tried again.
-    Resting(Nanos),
+    /// Until it is tried again, after it has failed for the reason.
+    Resting { until: Nanos, reason: Refusal },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -124,6 +124,16 @@ impl Remote {
         }
     }
 
+    /// Why there is no connection so far.
+    pub(crate) fn reason_so_far(&self) -> Refusal {
+        match &self.stage {
+            Stage::Connecting(Attempt { step: Step::Resting { reason, .. }, .. }) => *reason,
+            // Members are being reached.
+            Stage::Connecting(Attempt { step: Step::Trying { .. }, .. }) => Refusal::NodeNotResponding,
+            _ => Refusal::Timeout,
+        }
+    }
+
     /// The connection.
     ///
     /// # Errors
@@ -138,7 +148,7 @@ impl Remote {
     /// When somebody's time is over, or the attempt goes on.
     pub(crate) fn next_end(&self) -> Option<Nanos> {
         let attempt = match &self.stage {
-            Stage::Connecting(Attempt { step: Step::Resting(until), .. }) => Some(*until),
+            Stage::Connecting(Attempt { step: Step::Resting { until, .. }, .. }) => Some(*until),
             Stage::Connecting(attempt) => attempt.until,
             _ => None,
         };

@@ -5,13 +5,15 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use beeline_fabric::{AdapterNumber, Call, Candidate, InterruptNumber, NodeId, Refusal, Value};
+use beeline_fabric::{
+    AdapterNumber, Call, Candidate, FIRST_CONTACT_NANOS, InterruptNumber, NodeId, Refusal, Value,
+};
 
 use super::link::Link;
 use crate::shared::Shared;
 
 /// How long a trigger waits at most for all those that it connects to first. Who is stopped does not answer, and is skipped.
-const PATIENCE: Duration = Duration::from_millis(500);
+const PATIENCE: Duration = Duration::from_nanos(FIRST_CONTACT_NANOS);
 /// How long a member is left alone that did not answer. Then it is connected to if it was reached meanwhile, and nobody waits for it again.
 const REST: Duration = Duration::from_secs(1);
 

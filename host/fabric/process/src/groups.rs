@@ -22,7 +22,7 @@ impl FabricMember {
     /// To others it is a segment of [`NodeId::GROUPS`](beeline_fabric::NodeId::GROUPS), once a holder has made it available.
     ///
     /// # Errors
-    /// [`Refusal::SegmentidUsed`]: the group has another size. [`Refusal::NodeNotResponding`]: no holder has answered in ten seconds,
+    /// [`Refusal::GroupOfAnotherSize`]. [`Refusal::NodeNotResponding`]: no holder has answered in ten seconds,
     /// nor the one that was asked at their end in as many more.
     pub fn join_group(&self, id: SegmentId, bytes: u64) -> Result<Held, Refusal> {
         let (local, is_first) = self.shared.join(id, bytes)?;

@@ -63,7 +63,7 @@ fn one_store_is_seen_by_all_who_hold_a_group_of_whatever_node() {
     third.expect("load r 0 8", "written.");
 
     let mut other = fabric.member(8);
-    other.expect("join g 7 100001", "SegmentidUsed");
+    other.expect("join g 7 100001", "GroupOfAnotherSize");
     other.expect("join g 7 0", "SizeAlignment");
     other.expect("join g 8 100001", "first 100001");
     other.expect("connect s 252 9 0", "NoSuchSegment");

@@ -34,7 +34,7 @@ impl Shared {
         self.until_held(|until| {
             // Whether anybody who lives has the name is known when it is put.
             match self.find_held(node, id, until).ok() {
-                Some((holder, _)) if holder.bytes != bytes => Err(Refusal::SegmentidUsed),
+                Some((holder, _)) if holder.bytes != bytes => Err(Refusal::GroupOfAnotherSize),
                 having => {
                     let is_first = having.is_none();
                     let held = self.hold(Name::segment_of(node, id), bytes, having)?;

@@ -18,7 +18,7 @@ prepare           IllegalOperation  ok>P                ok                ok    
 prepare-15        NoSuchAdapterno   NoSuchAdapterno     NoSuchAdapterno   NoSuchAdapterno   NoSuchAdapterno   NoSuchAdapterno
 available         IllegalOperation  SegmentNotPrepared  ok>A              ok                ok                ok>A
 unavailable       IllegalOperation  SegmentNotPrepared  IllegalOperation  ok>P              ok                IllegalOperation
-unavailable-force IllegalOperation  SegmentNotPrepared  IllegalOperation  ok>P              ok>P              IllegalOperation
+unavailable-force IllegalOperation  SegmentNotPrepared  ok                ok>P              ok>P              ok
 map               IllegalOperation  ok                  ok                ok                ok                ok
 map-beyond        IllegalOperation  OutOfRange          OutOfRange        OutOfRange        OutOfRange        OutOfRange
 unmap             IllegalParameter  IllegalParameter    IllegalParameter  IllegalParameter  IllegalParameter  ok>P

@@ -307,7 +307,7 @@ impl Model {
             Op::Unavailable { by, is_forced, .. } => {
                 check(it.bytes.is_some(), Refusal::IllegalOperation)?;
                 check(it.prepared[by as usize].is_some(), Refusal::SegmentNotPrepared)?;
-                check(it.available[by as usize], Refusal::IllegalOperation)?;
+                check(is_forced || it.available[by as usize], Refusal::IllegalOperation)?;
                 it.available[by as usize] = false;
                 it.forced += u32::from(is_forced);
             }

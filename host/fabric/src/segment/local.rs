@@ -144,7 +144,8 @@ impl Local {
 
     pub(crate) fn set_unavailable(&mut self, adapter: AdapterNumber, is_forced: bool) -> Result<(), Refusal> {
         self.prepared_of(adapter)?;
-        if self.entry.available & adapter.bits() == 0 {
+        // Connections outlast the time in which it was available, and are ended by force then, too.
+        if !is_forced && self.entry.available & adapter.bits() == 0 {
             return Err(Refusal::IllegalOperation);
         }
         if is_forced {

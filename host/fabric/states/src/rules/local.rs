@@ -71,7 +71,7 @@ impl Scope {
         let refused = match segment.prepared[usize::from(by)] {
             _ if segment.is_empty => Some(Refused::IllegalOperation),
             None => Some(Refused::SegmentNotPrepared),
-            Some(_) if segment.available & 1 << by == 0 => Some(Refused::IllegalOperation),
+            Some(_) if !is_forced && segment.available & 1 << by == 0 => Some(Refused::IllegalOperation),
             Some(_) => None,
         };
         if let Some(refused) = refused {

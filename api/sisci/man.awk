@@ -1,9 +1,11 @@
-# Makes a man page of each function of the headers, from its comment, and sisci.7 from what sisci_api.h says of all of them.
+# Makes a man page of each function of the headers, from its comment, one of each enumeration, structure and callback, and sisci.7 from
+# what sisci_api.h says of all of them.
 #
-#   awk -v out=SHARE_MAN -v version=VERSION -f man.awk include/sisci_error.h include/sisci_api/flags.h include/sisci_api.h PARTS...
+#   awk -v out=SHARE_MAN -v version=VERSION -f man.awk include/sisci_error.h include/sisci_types.h include/sisci_api/flags.h \
+#     include/sisci_api.h PARTS...
 #
 # A comment is a first sentence, paragraphs, `@param`, `@return`, and paragraphs that begin with Flags:, Errors:, States: or Ordering:.
-# What a flag or a code means is said in its own comment, which must come first.
+# What a flag or a code means is said in its own comment, which must come first; types come before functions that name them.
 
 function is_start(line) { return line ~ /^\/\*\*/ }
 
@@ -14,6 +16,14 @@ function text_of(line) {
     sub(/^ \* ?/, "", line)
     sub(/^ \*$/, "", line)
     return line
+}
+
+# Of a type, a page. Comments inside it stay where they are.
+!inside && comment != "" && (/^typedef (enum|struct) \{/ || /^typedef .*\(\*[a-z_]+\)\(/) { of_type = ""; in_type = 1 }
+in_type {
+    of_type = of_type (of_type == "" ? "" : "\n") $0
+    if ($0 ~ /^\}/ || (of_type !~ /\{/ && $0 ~ /;$/)) { in_type = 0; type_page(); comment = "" }
+    next
 }
 
 is_start($0) { comment = ""; inside = 1 }
@@ -121,8 +131,30 @@ function page(    name, file, rest, lines, count, at, line, where, parts) {
     section(file, "ORDERING", parts)
     parts["NOTES"] = notes
     section(file, "NOTES", parts)
-    print ".SH SEE ALSO\n.BR sisci (7)" > file
+    see_also(file, declaration "\n" comment, "")
     close(file)
+}
+
+function type_page(    name, file, parts) {
+    name = of_type
+    if (name ~ /\{/) { sub(/.*\} */, "", name); sub(/;.*/, "", name) }
+    else { sub(/^[^*]*\(\*/, "", name); sub(/\).*/, "", name) }
+    has_page[name] = 1
+    file = head(name, 3, first_sentence(comment))
+    print ".SH SYNOPSIS\n.nf\n#include <sisci_api.h>\n\n" of_type "\n.fi" > file
+    split("", parts)
+    parts["DESCRIPTION"] = comment "\n"
+    section(file, "DESCRIPTION", parts)
+    if (of_type ~ /\(\*/) print ".PP\nWhat a callback may do, and on which thread it runs:\n.BR sisci (7),\nCALLBACKS." > file
+    see_also(file, of_type, name)
+    close(file)
+}
+
+# The pages that a page names.
+function see_also(file, text, but,    name) {
+    print ".SH SEE ALSO\n.BR sisci (7)" > file
+    for (name in has_page)
+        if (name != but && match(text, "(^|[^a-z_])" name "([^a-z_]|$)")) print ".br\n.BR " name " (3)" > file
 }
 
 # A paragraph of a parameter: its name, then what it is.

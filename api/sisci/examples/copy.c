@@ -3,12 +3,12 @@
  * One program copies a block into the segment of another with SCIMemCpy, in pieces, each checked by a sequence and repeated if need
  * be, or by DMA out of a segment of its own; then it copies the block back and compares. The owner looks at what arrived, too.
  *
- *     BEELINE_NODE=4 ./copy -server
- *     BEELINE_NODE=8 ./copy -client -rn 4 -size 1048576
+ *     BEELINE_NODE=4 ./copy -server -size 1048576
+ *     BEELINE_NODE=8 ./copy -client -rn 4
  *
  *     -rn NODE     the node of the server
  *     -a ADAPTER   the adapter to go through (0)
- *     -size BYTES  of the block (65536); the same for both
+ *     -size BYTES  of the block (65536), for the server: the client copies as much as the segment has room for
  *     -piece BYTES of one copy (8192)
  *     -id NUMBER   of the segment (0x2100)
  *     -dma         by DMA: the pieces are transferred several at a time, while the client could do something else
@@ -181,7 +181,7 @@ static void copy_by_dma(sci_desc_t sd, sci_remote_segment_t remote, const unsign
 
 static void run_client(sci_desc_t sd, unsigned int node, int is_by_dma)
 {
-  unsigned char *block = (unsigned char *)malloc(size), *back = (unsigned char *)malloc(size);
+  unsigned char *block, *back;
   sci_remote_segment_t segment;
   sci_sequence_t sequence;
   sci_map_t map;
@@ -189,18 +189,17 @@ static void run_client(sci_desc_t sd, unsigned int node, int is_by_dma)
   volatile struct header *header;
   size_t at;
 
-  if (!block || !back)
-    exit(1);
-  for (at = 0; at < size; at++)
-    block[at] = expected(at);
   do {
     SCIConnectSegment(sd, &segment, node, id, adapter, NO_CALLBACK, NO_ARG, 1000, NO_FLAGS, &error);
   } while (error == SCI_ERR_TIMEOUT);
   check("SCIConnectSegment", error);
-  if (SCIGetRemoteSegmentSize(segment) != HEADER + size) {
-    fprintf(stderr, "the server has a block of another size\n");
+  size = (unsigned int)(SCIGetRemoteSegmentSize(segment) - HEADER);
+  block = (unsigned char *)malloc(size);
+  back = (unsigned char *)malloc(size);
+  if (!block || !back)
     exit(1);
-  }
+  for (at = 0; at < size; at++)
+    block[at] = expected(at);
   header = (volatile struct header *)SCIMapRemoteSegment(segment, &map, 0, HEADER + size, NULL, NO_FLAGS, &error);
   check("SCIMapRemoteSegment", error);
   SCICreateMapSequence(map, &sequence, NO_FLAGS, &error);

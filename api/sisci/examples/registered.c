@@ -113,7 +113,7 @@ int main(int argc, char **argv)
   sci_desc_t sd;
   sci_error_t error;
   unsigned int node = 4;
-  int at, is_owner = 0, status;
+  int at, is_owner = 0, is_peer = 0, is_right = 1, status;
 
   for (at = 1; at < argc; at++) {
     const char *option = argv[at], *value = at + 1 < argc ? argv[at + 1] : "";
@@ -126,10 +126,14 @@ int main(int argc, char **argv)
       adapter = (unsigned int)atoi(value), at++;
     else if (strcmp(option, "-size") == 0)
       size = (size_t)atol(value), at++;
-    else if (strcmp(option, "-peer") != 0) {
-      fprintf(stderr, "usage: registered -owner | -peer [-rn NODE] [-a ADAPTER] [-size BYTES]\n");
-      return 2;
-    }
+    else if (strcmp(option, "-peer") == 0)
+      is_peer = 1;
+    else
+      is_right = 0;
+  }
+  if (!is_right || is_owner == is_peer) {
+    fprintf(stderr, "usage: %s -owner | -peer [-rn NODE] [-a ADAPTER] [-size BYTES]\n", argv[0]);
+    return 2;
   }
   SCIInitialize(NO_FLAGS, &error);
   check("SCIInitialize", error);

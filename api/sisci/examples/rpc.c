@@ -141,9 +141,12 @@ static void ask(sci_desc_t sd, unsigned int node, unsigned int number, unsigned 
   check("SCIGetLocalNodeId", error);
   SCICreateDataInterrupt(sd, &answers, adapter, &own, NO_CALLBACK, NO_ARG, NO_FLAGS, &error);
   check("SCICreateDataInterrupt", error);
-  do {
+  for (;;) {
     SCIConnectDataInterrupt(sd, &server, node, adapter, number, 1000, NO_FLAGS, &error);
-  } while (error == SCI_ERR_TIMEOUT);
+    if (error != SCI_ERR_TIMEOUT)
+      break;
+    fprintf(stderr, "waiting: %s\n", beeline_sisci_last_error());
+  }
   check("SCIConnectDataInterrupt", error);
   question.node = own_node;
   question.interrupt = own;

@@ -79,7 +79,8 @@ sci_error_t SCILDestroy(unsigned int flags);
  * Flags: SCIL_FLAG_SEND_RECEIVE_PAIRS_ONLY.
  * Errors: SCI_ERR_TIMEOUT (the other end is not there); with the time 0 SCI_ERR_NO_SUCH_SEGMENT and SCI_ERR_NODE_NOT_RESPONDING, too;
  * SCI_ERR_CONNECTION_REFUSED (it has another peer, or its segment is no queue); SCI_ERR_NO_LINK_ACCESS and SCI_ERR_NO_REMOTE_LINK_ACCESS (a
- * link is down); SCI_ERR_NOT_CONNECTED (the end was open, and the other one has gone: it is removed and made anew). After these the end
+ * link is down); SCI_ERR_NOT_CONNECTED (the end was open, and the other one has gone: the end is of no use any more, so the program removes it with
+ * SCILRemoveMsgQueue() and makes another one). After these the end
  * stays. After the others there is none: SCI_ERR_SEGMENTID_USED (another end has the number); SCI_ERR_NOSPC (a queue of more than 1 GiB, no
  * memory); SCI_ERR_ILLEGAL_PARAMETER (no messages, messages of no bytes, a number with the bit of MSG_QUEUE_LIB_IDENTIFIER_MASK);
  * SCI_ERR_ILLEGAL_NODEID; SCI_ERR_NO_SUCH_NODEID; SCI_ERR_ILLEGAL_ADAPTERNO; SCI_ERR_NO_SUCH_ADAPTERNO; SCI_ERR_MAX_ENTRIES;

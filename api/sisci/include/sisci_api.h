@@ -27,14 +27,24 @@
  * numbers. Without such a table there are the nodes 1 to 251, each with the adapter 0.
  * Programs of one domain meet in the folder that BEELINE_ROOT names, else in /tmp/beeline-<uid>.
  *
- * TIMES are milliseconds; 0 looks once and does not wait; SCI_INFINITE_TIMEOUT waits until something happens.
+ * TIMES are milliseconds; 0 looks once and does not wait; SCI_INFINITE_TIMEOUT waits until something happens. A function that
+ * connects contacts the peer's process when it is the first that needs it. With the time 0 it waits for that process half a second at
+ * most, because one that is stopped does not answer; with another time no longer than that. SCI_ERR_TIMEOUT of such a function
+ * leaves in beeline_sisci_last_error() what the last look found: that nobody of the node answers, or has no such segment or interrupt,
+ * or that the segment is not available.
+ *
+ * LIMITS. A process has at most 1024 connections to one segment, and to one interrupt; one more is SCI_ERR_MAX_ENTRIES, whatever the
+ * time is.
  *
  * THREADS. Any thread may call any function at any time, with any handle. A handle that one thread removes while another one
  * waits with it ends that wait with SCI_ERR_CANCELLED. In a child of fork segments stay mapped where they were; the library must be
  * opened anew there.
  *
  * CALLBACKS run on threads of the library: those of one handle one after the other and in order, those of two handles perhaps at the
- * same time. One that waits delays no other. Handles share these threads; a DMA queue with callbacks has one of its own.
+ * same time. One that waits delays no other. Handles share these threads; a DMA queue with callbacks has one of its own. Triggers of an
+ * interrupt that come while its callback runs are one call (100 quick triggers may be one or two), unless it counts
+ * (SCI_FLAG_COUNTING_INT) or comes with bytes. A callback returns SCI_CALLBACK_CONTINUE, or SCI_CALLBACK_CANCEL not to be called any
+ * more; see sci_callback_action_t (3).
  *
  * MEMORY. Segments are made of ordinary pages, which are taken when they are touched. With `locked = true` in the table `[memory]` of the
  * configuration, those that this process makes are locked into RAM (not those of groups); more than `ulimit -l` allows is SCI_ERR_SYSTEM

@@ -102,8 +102,9 @@ typedef enum {
 
 /** What a callback wants next. */
 typedef enum {
-  /** Not to be called any more. The handle stays, and must be removed as any other. */
+  /** Not to be called any more. The handle stays, and must be removed as any other. A DMA queue calls again after the next start. */
   SCI_CALLBACK_CANCEL = 1,
+  /** To be called again. */
   SCI_CALLBACK_CONTINUE = 2
 } sci_callback_action_t;
 
@@ -242,7 +243,10 @@ typedef sci_callback_action_t (*sci_cb_local_segment_t)(void *arg, sci_local_seg
 typedef sci_callback_action_t (*sci_cb_remote_segment_t)(void *arg, sci_remote_segment_t segment,
                                                          sci_segment_cb_reason_t reason, sci_error_t error);
 
-/** Tells that a transfer is complete (SCI_ERR_OK), aborted (SCI_ERR_CANCELLED) or failed (SCI_ERR_TRANSFER_FAILED). */
+/**
+ * Tells that a transfer is complete (SCI_ERR_OK), aborted (SCI_ERR_CANCELLED) or failed (SCI_ERR_TRANSFER_FAILED). Each start that
+ * names a callback is one call, also after one that returned SCI_CALLBACK_CANCEL.
+ */
 typedef sci_callback_action_t (*sci_cb_dma_t)(void *arg, sci_dma_queue_t queue, sci_error_t error);
 
 /** Tells that the interrupt was triggered. */

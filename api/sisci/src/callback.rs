@@ -20,6 +20,8 @@ use crate::errors;
 
 /// `SCI_CALLBACK_CANCEL`
 const CANCEL: u32 = 1;
+/// `SCI_CALLBACK_CONTINUE`
+pub(crate) const CONTINUE: u32 = 2;
 
 thread_local! {
     /// The process in which the thread calls callbacks. What is left of the thread in a child of fork calls none.

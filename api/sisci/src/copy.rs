@@ -15,7 +15,7 @@ use crate::edge::{Error, edge, edge_without_code, failure};
 use crate::errors;
 use crate::flags::Flags;
 use crate::map::{self, MAPS, Map};
-use crate::sequence::{Sequence, after_copy, is_one_or_null};
+use crate::sequence::{Sequence, after_copy, is_of_or_null};
 
 const COPY: Flags = Flags {
     done: SCI_FLAG_BLOCK_READ | SCI_FLAG_ERROR_CHECK | SCI_FLAG_NO_FLUSH | SCI_FLAG_NO_STORE_BARRIER,
@@ -43,12 +43,12 @@ fn null_memory() -> Failure {
 fn copy(
     sequence: Handle<Sequence>,
     memory: *mut u8,
-    map: Handle<Map>,
+    handle: Handle<Map>,
     offset: usize,
     bytes: usize,
     flags: u32,
 ) -> Outcome<()> {
-    MAPS.with(map, |map| {
+    MAPS.with(handle, |map| {
         let mapped = map.part(offset, bytes)?;
         let is_read = flags & SCI_FLAG_BLOCK_READ != 0;
         if !is_read {
@@ -59,7 +59,7 @@ fn copy(
         if memory.is_null() && bytes > 0 {
             return Err(null_memory());
         }
-        is_one_or_null(sequence)?;
+        is_of_or_null(sequence, handle)?;
         if is_read {
             // SAFETY: `part` has found so many bytes in the map, which is not unmapped while it is shown; C passes as many at `memory`.
             unsafe { copy_out_raw(mapped, memory, bytes) };

@@ -7,13 +7,13 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use beeline_fabric::{AdapterNumber, DmaEntry, DmaState, Refusal, RemoteSegment};
+use beeline_fabric::{AdapterNumber, DmaEntry, DmaState, LocalSegment, Refusal, RemoteSegment};
 use beeline_fabric_process::{DmaDirection, DmaJob, DmaLocal, DmaQueue, DmaTransfer};
 use beeline_ffi::{Array, Failure, Handle, Kind, Out, Outcome};
 
 use beeline_mmio::ProgramMemory;
 
-use crate::callback::{Argument, Caller, check_callback, check_waits};
+use crate::callback::{Argument, CONTINUE, Caller, check_callback, check_waits};
 use crate::constants::{
     SCI_FLAG_BROADCAST, SCI_FLAG_DMA_ADAPTER, SCI_FLAG_DMA_GLOBAL, SCI_FLAG_DMA_PHDMA, SCI_FLAG_DMA_POST,
     SCI_FLAG_DMA_READ, SCI_FLAG_DMA_RESET, SCI_FLAG_DMA_SYSDMA, SCI_FLAG_DMA_USER_MEM, SCI_FLAG_DMA_WAIT,
@@ -179,7 +179,12 @@ impl Queue {
             let Told { job, callback, argument } = jobs.recv().ok()?;
             Some((code(job.wait(None), job.failure()), callback, argument))
         };
-        caller.begin(next, move |(code, callback, argument)| callback(argument.get(), handle, code))?;
+        // Each start wants one call: what a callback wants next is said by the next start.
+        let call = move |(code, callback, argument): (_, DmaCallback, Argument)| {
+            let _wanted = callback(argument.get(), handle, code);
+            CONTINUE
+        };
+        caller.begin(next, call)?;
         *teller = Some(Teller { caller, told: told.clone() });
         Ok(told)
     }
@@ -190,7 +195,7 @@ impl Queue {
         let job = start().map_err(refused)?;
         self.is_told.store(told.is_some(), Ordering::Relaxed);
         if let Some((callback, told)) = told {
-            // A callback that has cancelled is told nothing more, and its thread has ended.
+            // It is received until the queue is removed.
             let _ = told.send(Told { job, callback, argument: Argument::of(ask.argument) });
             return Ok(());
         }
@@ -253,6 +258,17 @@ impl Ask {
         Ok(Ask { queue, callback: callback.filter(|_| has_callback), argument, flags })
     }
 
+    /// As [`Ask::transfer`], of a segment.
+    fn transfer_segment(
+        &self,
+        segment: Handle<Local>,
+        remote: Handle<Remote>,
+        entries: &[DmaEntry],
+    ) -> Outcome<()> {
+        let local = QUEUES.with(self.queue, |queue| local(segment, queue.adapter, self.flags))?;
+        self.transfer(DmaLocal::Segment(local), remote, entries)
+    }
+
     /// Starts a transfer, or copies it here if it is waited for.
     fn transfer(&self, local: DmaLocal, remote: Handle<Remote>, entries: &[DmaEntry]) -> Outcome<()> {
         QUEUES.with(self.queue, |queue| {
@@ -269,9 +285,15 @@ fn direction(flags: u32) -> DmaDirection {
     if flags & SCI_FLAG_DMA_READ != 0 { DmaDirection::Read } else { DmaDirection::Write }
 }
 
-/// A segment of this process, to be copied from or to.
-fn local(segment: Handle<Local>) -> Outcome<DmaLocal> {
-    LOCALS.with(segment, |local| Ok(DmaLocal::Segment(local.segment)))
+/// A segment of this process, to be copied from or to by a queue of an adapter.
+fn local(segment: Handle<Local>, adapter: AdapterNumber, flags: u32) -> Outcome<LocalSegment> {
+    LOCALS.with(segment, |local| {
+        local.check_prepared(adapter)?;
+        if direction(flags) == DmaDirection::Read {
+            local.check_not_source_only()?;
+        }
+        Ok(local.segment)
+    })
 }
 
 #[expect(clippy::too_many_arguments, reason = "the signature of SISCI")]
@@ -291,7 +313,7 @@ pub(crate) fn start(
         let ask = Ask::new((queue, &TRANSFER), callback, argument, flags)?;
         let (local_offset, remote_offset) = (local_offset as u64, remote_offset as u64);
         let entry = DmaEntry { local_offset, remote_offset, bytes: bytes as u64 };
-        ask.transfer(self::local(local)?, remote, &[entry])
+        ask.transfer_segment(local, remote, &[entry])
     });
 }
 
@@ -319,7 +341,7 @@ pub(crate) fn start_vector(
             _ => Err(failure(errors::ILLEGAL_FLAG, "flags of a piece: none is defined")),
         };
         let entries = pieces.iter().map(entry).collect::<Outcome<Vec<_>>>()?;
-        ask.transfer(self::local(local)?, remote, &entries)
+        ask.transfer_segment(local, remote, &entries)
     });
 }
 
@@ -362,7 +384,7 @@ pub(crate) fn enqueue(
     edge("SCIEnqueueDMATransfer", error, (), || {
         QUEUES.with(queue, |queue| {
             ENQUEUE.check(flags)?;
-            let local = LOCALS.with(local, |local| Ok(local.segment))?;
+            let local = self::local(local, queue.adapter, flags)?;
             let remote = queue.remote(remote)?;
             let (local_offset, remote_offset) = (local_offset.into(), remote_offset.into());
             let entry = DmaEntry { local_offset, remote_offset, bytes: bytes.into() };

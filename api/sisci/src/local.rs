@@ -1,7 +1,7 @@
 //! Segments of this process.
 
 use core::ffi::c_void;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use beeline_fabric::{AdapterNumber, Call, LocalEvent, LocalSegment, Refusal, SegmentId, Value};
@@ -37,6 +37,8 @@ pub(crate) struct Local {
     pub(crate) is_group: bool,
     pub(crate) is_private: bool,
     pub(crate) is_source_only: bool,
+    /// A bit for each adapter that it is prepared for.
+    prepared: AtomicU16,
     /// Why others cannot be given its memory, which is the program's.
     not_shared: OnceLock<String>,
     /// The adapter on which it was made available last: connections are by that one.
@@ -77,6 +79,23 @@ impl Local {
         if let Some(why) = not_shared {
             let _ = self.not_shared.set(why);
         }
+    }
+
+    /// Fails if the segment is not prepared for an adapter.
+    pub(crate) fn check_prepared(&self, adapter: AdapterNumber) -> Outcome<()> {
+        if self.prepared.load(Ordering::Relaxed) & adapter.bits() == 0 {
+            return Err(refused(Refusal::SegmentNotPrepared));
+        }
+        Ok(())
+    }
+
+    /// Fails if nothing but DMA of this process is to read the segment.
+    pub(crate) fn check_not_source_only(&self) -> Outcome<()> {
+        if self.is_source_only {
+            let why = "the segment is a source of DMA only (SCI_FLAG_DMA_SOURCE_ONLY)";
+            return Err(failure(errors::ILLEGAL_OPERATION, why));
+        }
+        Ok(())
     }
 
     /// The failure with the reason, if it is because others cannot be given the memory.
@@ -202,6 +221,7 @@ pub(crate) fn share(segment: Handle<Local>, flags: u32, error: Error<'_>) {
     edge("SCIShareSegment", error, (), || {
         LOCALS.with(segment, |local| {
             Flags::NONE.check(flags)?;
+            local.check_not_source_only()?;
             local.session().member().share(local.segment).map_err(refused)
         })
     });
@@ -243,6 +263,7 @@ fn make(
         is_group: flags & SCI_FLAG_BROADCAST != 0,
         is_private: flags & SCI_FLAG_PRIVATE != 0,
         is_source_only: flags & SCI_FLAG_DMA_SOURCE_ONLY != 0,
+        prepared: AtomicU16::new(0),
         not_shared: OnceLock::new(),
         adapter: Arc::clone(&adapter),
         caller: has_callback.then(Caller::default),
@@ -328,8 +349,10 @@ fn on_adapter(
         let number = AdapterNumber::new(adapter).map_err(refused)?;
         let call = call(local.segment, number);
         local.session().call(call)?;
-        if let Call::SetAvailable(..) = call {
-            local.adapter.store(adapter, Ordering::Relaxed);
+        match call {
+            Call::SetAvailable(..) => local.adapter.store(adapter, Ordering::Relaxed),
+            Call::Prepare(..) => drop(local.prepared.fetch_or(number.bits(), Ordering::Relaxed)),
+            _ => {}
         }
         Ok(())
     })
@@ -344,6 +367,10 @@ pub(crate) fn prepare(segment: Handle<Local>, adapter: u32, flags: u32, error: E
 
 pub(crate) fn set_available(segment: Handle<Local>, adapter: u32, flags: u32, error: Error<'_>) {
     edge("SCISetSegmentAvailable", error, (), || {
+        LOCALS.with(segment, |local| {
+            Flags::NONE.check(flags)?;
+            local.check_not_source_only()
+        })?;
         on_adapter(segment, adapter, (&Flags::NONE, flags), Call::SetAvailable)
             .or_else(|failure| Err(LOCALS.with(segment, |local| Ok(local.why_not_shared(failure)))?))
     });

@@ -83,7 +83,8 @@ pub(crate) fn create(
     timeout: u32,
     flags: u32,
 ) -> u32 {
-    coded("SCILCreateMsgQueue", || {
+    // SCILConnectMsgQueue() is the same function.
+    coded("SCILCreateMsgQueue or SCILConnectMsgQueue", || {
         queue.check("msq")?;
         if let Some(held) = queue.held() {
             QUEUES.with(held, |_| CREATE.check(flags))?;
@@ -154,7 +155,9 @@ fn open(queue: Handle<Queue>, timeout: u32) -> Outcome<()> {
             if reason.is_some() { cancelled() } else { failure }
         });
         match opened? {
-            Err(refusal @ (Refusal::Timeout | Refusal::ConnectionRefused)) if timeout != 0 => {
+            Err(refusal)
+                if timeout != 0 && (refusal.is_timeout() || refusal == Refusal::ConnectionRefused) =>
+            {
                 reason = Some(refusal);
             }
             opened => return opened.map_err(refused),
@@ -211,7 +214,7 @@ pub(crate) fn receive(
 }
 
 pub(crate) fn remove_queue(queue: HandleVariable<'_, Queue>, flags: u32) -> u32 {
-    coded("SCILRemoveMsgQueue", || {
+    coded("SCILRemoveMsgQueue or SCILDisconnectMsgQueue", || {
         queue.check("msq")?;
         let held = queue.held().unwrap_or(Handle::NULL);
         QUEUES.with(held, |_| Flags::NONE.check(flags))?;

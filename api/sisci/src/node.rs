@@ -83,9 +83,18 @@ fn named(name: Text<'_>, flags: u32) -> Outcome<NamedNode> {
     let config = session::config()?;
     Flags::NONE.check(flags)?;
     let name = name.read("adaptername")?;
-    config.named.into_iter().find(|node| node.name.as_deref() == Some(name)).ok_or_else(|| {
+    let own = || NamedNode { node: config.fabric.node, name: None, adapters: config.fabric.adapters.clone() };
+    let named = config.named.iter().find(|node| node.name.as_deref() == Some(name)).cloned();
+    named.or_else(|| is_this_host(name).then(own)).ok_or_else(|| {
         failure(errors::NO_SUCH_NODEID, format!("no node is named {name:?} in the configuration"))
     })
+}
+
+/// Whether a name is that of the host, whole or up to its first dot.
+fn is_this_host(name: &str) -> bool {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = host.trim_end();
+    !host.is_empty() && (name == host || host.split_once('.').is_some_and(|(first, _)| name == first))
 }
 
 /// The number of a node, once for each of its adapters, and 0 behind the last.

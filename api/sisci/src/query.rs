@@ -2,7 +2,8 @@
 
 use core::ffi::{CStr, c_void};
 
-use beeline_fabric::AdapterNumber;
+use beeline_fabric::{AdapterNumber, PIECE_BYTES};
+use beeline_fabric_process::COPIED_AT_ONCE_BYTES;
 use beeline_ffi::{Failure, Handle, Outcome};
 
 use crate::constants::*;
@@ -175,6 +176,8 @@ fn of_adapter(data: *mut c_void) -> Outcome<()> {
         SCI_Q_ADAPTER_NODEID => fabric.node.0.into(),
         SCI_Q_ADAPTER_CARD_TYPE => SHARED_MEMORY,
         SCI_Q_ADAPTER_DMA_SIZE_ALIGNMENT | SCI_Q_ADAPTER_DMA_OFFSET_ALIGNMENT => CAPABILITIES.align_bytes,
+        SCI_Q_ADAPTER_DMA_MTU => PIECE_BYTES as u32,
+        SCI_Q_ADAPTER_SUGGESTED_MIN_DMA_SIZE => COPIED_AT_ONCE_BYTES as u32,
         SCI_Q_ADAPTER_LINK_OPERATIONAL => {
             let session = session::current();
             // A process that has not joined has changed no link.

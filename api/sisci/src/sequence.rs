@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use beeline_fabric::{SequenceStart, SequenceStatus};
 use beeline_fabric_process as process;
-use beeline_ffi::{Handle, Kind, Out, Outcome};
+use beeline_ffi::{Failure, Handle, Kind, Out, Outcome};
 use beeline_mmio::fence;
 
 use crate::constants::{
@@ -24,6 +24,7 @@ use crate::uses::Use;
 pub(crate) struct Sequence {
     belongs: Belongs,
     _of_map: Use,
+    map: Handle<Map>,
     /// Of a segment of this process there is nothing to watch: it is there as long as it is mapped.
     watch: Option<process::Sequence>,
     start: Mutex<Start>,
@@ -116,9 +117,22 @@ pub(crate) fn after_copy(sequence: Handle<Sequence>) -> Outcome<SequenceStatus> 
 }
 
 /// Fails if C passes a handle that names nothing; NULL is none.
-#[inline(always)]
-pub(crate) fn is_one_or_null(sequence: Handle<Sequence>) -> Outcome<()> {
+fn is_one_or_null(sequence: Handle<Sequence>) -> Outcome<()> {
     if sequence.is_null() { Ok(()) } else { SEQUENCES.with(sequence, |_| Ok(())) }
+}
+
+/// As [`is_one_or_null`], and fails if it is a sequence of another map.
+#[inline(always)]
+pub(crate) fn is_of_or_null(sequence: Handle<Sequence>, map: Handle<Map>) -> Outcome<()> {
+    if sequence.is_null() {
+        return Ok(());
+    }
+    SEQUENCES.with(sequence, |sequence| if sequence.map == map { Ok(()) } else { Err(of_another_map()) })
+}
+
+#[cold]
+fn of_another_map() -> Failure {
+    Failure::invalid("sequence is of another map")
 }
 
 pub(crate) fn create(map: Handle<Map>, sequence: Out<'_, Handle<Sequence>>, flags: u32, error: Error<'_>) {
@@ -129,7 +143,7 @@ pub(crate) fn create(map: Handle<Map>, sequence: Out<'_, Handle<Sequence>>, flag
             Ok((map.session().clone(), map.uses.begin()?, map.watch().cloned()))
         })?;
         let start = Mutex::new(Start::None);
-        let make = |belongs| Sequence { belongs, _of_map: of_map, watch, start };
+        let make = |belongs| Sequence { belongs, _of_map: of_map, map, watch, start };
         sequence.put(SEQUENCES.make(&session, make, remove)?, "sequence")
     });
 }

@@ -7,8 +7,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use beeline_fabric::{Call, Value};
-use beeline_fabric_process::{Configuration, FabricMember};
-use beeline_ffi::{Failure, Outcome};
+use beeline_fabric_process::{ConfigError, Configuration, FabricMember};
+use beeline_ffi::{EINVAL, Failure, Outcome, set_errno};
 use beeline_mmio::{PerProcess, ThisProcess};
 
 use crate::callback::Caller;
@@ -61,11 +61,20 @@ pub(crate) struct Belongs {
 pub(crate) fn initialize() -> Outcome<()> {
     let mut library = library();
     if library.initialized == 0 {
-        let read = Configuration::read();
-        library.config = Some(read.map_err(|error| failure(errors::SYSTEM, error.to_string()))?);
+        library.config = Some(Configuration::read().map_err(|error| misconfigured(&error))?);
     }
     library.initialized = library.initialized.saturating_add(1);
     Ok(())
+}
+
+/// Programs look at `errno` for what `SCI_ERR_SYSTEM` is.
+fn misconfigured(error: &ConfigError) -> Failure {
+    let number = match error {
+        ConfigError::Unreadable { error, .. } => error.raw_os_error(),
+        _ => None,
+    };
+    set_errno(number.unwrap_or(EINVAL));
+    failure(errors::SYSTEM, error.to_string())
 }
 
 /// Ends what `initialize` began. What the program still has is removed with the last end.

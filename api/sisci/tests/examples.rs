@@ -18,8 +18,14 @@ fn built() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let folder = installed().prefix().join("share/sisci/examples");
-        let prefix = format!("SISCI={}", installed().prefix().display());
-        succeed(Command::new("make").arg("-C").arg(&folder).args([&prefix, "CFLAGS=-O1 -Werror -pedantic"]));
+        // They find the prefix that they lie in.
+        succeed(
+            Command::new("make")
+                .arg("-C")
+                .arg(&folder)
+                .arg("CFLAGS=-O1 -Werror -pedantic")
+                .env_remove("SISCI"),
+        );
         folder
     })
 }
@@ -138,6 +144,15 @@ fn node_that_there_cannot_be_is_not_waited_for() {
 }
 
 #[test]
+fn program_that_is_given_no_side_says_how_it_is_used() {
+    let place = tempfile::tempdir().unwrap();
+    for program in ["pingpong", "copy", "rpc", "recovery", "queue", "registered"] {
+        let running = start(place.path(), "4", program, "");
+        assert_eq!(running.child.lock().unwrap().wait().unwrap().code(), Some(2), "{program}");
+    }
+}
+
+#[test]
 fn copies_are_timed_at_each_size() {
     let place = tempfile::tempdir().unwrap();
     let said = start(place.path(), "4", "speed", "-n 1000").finish();
@@ -156,7 +171,7 @@ fn block_is_copied_and_read_back() {
     let sizes = "-size 100001 -piece 4096";
     let mut server = start(place.path(), "4", "copy", &format!("-server {sizes}"));
     assert_eq!(server.line(), "available");
-    let client = start(place.path(), "8", "copy", &format!("-client -rn 4 {sizes}"));
+    let client = start(place.path(), "8", "copy", "-client -rn 4 -piece 4096");
     assert_eq!(client.finish(), "100001 bytes there and back: equal\nthe server has it\n");
     assert_eq!(server.finish(), "the block is right\n");
 }

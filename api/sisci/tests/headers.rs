@@ -48,6 +48,20 @@ fn each_header_compiles_alone() {
     }
 }
 
+/// Programs of others are compiled by whatever standard they were written for.
+#[test]
+fn headers_compile_without_a_warning_by_old_standards_of_c_and_cpp() {
+    let text = "#include \"testlib.h\"\n#include \"scilib.h\"\n\
+                int main(void) { timer_start_t timer; unsigned int node = 0; StartTimer(&timer); SleepMilliseconds(1);\n\
+                return StopTimer(timer) < 1e6 && GetLocalNodeId(0, &node) == SCI_ERR_OK; }\n";
+    for standard in ["-std=c89", "-std=gnu89", "-std=c99"] {
+        compiles(&["cc", standard], text);
+    }
+    for standard in ["-std=c++98", "-std=c++17"] {
+        compiles(&["c++", standard, "-Wold-style-cast", "-x", "c++"], text);
+    }
+}
+
 /// The library writes as many numbers as it was made for, whatever a program says.
 #[test]
 fn another_number_of_adapters_than_the_librarys_does_not_compile() {

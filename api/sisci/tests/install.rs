@@ -64,6 +64,7 @@ fn pkg_config_names_the_tree() {
             &format!("-I{prefix}/include/dis"),
             &format!("-L{prefix}/lib64"),
             "-lsisci",
+            &format!("-Wl,-rpath,{prefix}/lib64"),
         ];
         assert_eq!(said.split_whitespace().collect::<Vec<_>>(), expected);
     }
@@ -95,6 +96,7 @@ fn each_function_has_a_man_page_without_a_mistake() {
     let pages = files(&manual);
     let mut expected: Vec<String> =
         facts.function_names().chain([LAST_ERROR]).map(|name| format!("man3/{name}.3")).collect();
+    expected.extend(types_with_pages().iter().map(|name| format!("man3/{name}.3")));
     expected.sort();
     let (found, rest): (Vec<&String>, Vec<&String>) =
         pages.iter().partition(|page| page.starts_with("man3/"));
@@ -121,6 +123,31 @@ fn each_function_has_a_man_page_without_a_mistake() {
     assert!(output.status.success() && said.is_empty(), "{said}");
 }
 
+/// Enumerations, structures and callbacks.
+fn types_with_pages() -> Vec<String> {
+    let header = std::fs::read_to_string(Path::new(HERE).join("include/sisci_types.h")).unwrap();
+    let name_of = |line: &str| {
+        let structure = line.strip_prefix("} ").and_then(|rest| rest.strip_suffix(';'));
+        let callback =
+            || line.strip_prefix("typedef ")?.split_once("(*")?.1.split_once(')').map(|parts| parts.0);
+        structure.or_else(callback).map(str::to_owned)
+    };
+    header.lines().filter_map(name_of).collect()
+}
+
+#[test]
+fn what_callbacks_return_and_queries_take_is_in_the_manual() {
+    let manual = installed().prefix().join("share/man/man3");
+    let page = |name: &str| std::fs::read_to_string(manual.join(format!("{name}.3"))).unwrap();
+    assert!(page("sci_callback_action_t").contains("SCI_CALLBACK_CANCEL = 1"));
+    for callback in types_with_pages().iter().filter(|name| name.starts_with("sci_cb_")) {
+        assert!(page(callback).contains(".BR sci_callback_action_t (3)"), "{callback}");
+    }
+    assert!(page("SCICreateSegment").contains(".BR sci_cb_local_segment_t (3)"));
+    assert!(page("SCIQuery").contains(".BR sci_query_adapter_t (3)"));
+    assert!(page("SCIStartDmaTransferVec").contains(".BR dis_dma_vec_t (3)"));
+}
+
 #[test]
 fn what_is_installed_is_taken_away_again() {
     let destination = tempfile::tempdir().unwrap();
@@ -137,6 +164,7 @@ fn what_is_installed_is_taken_away_again() {
         "include/sisci_error.h",
         "include/sisci_glob_defs.h",
         "include/sisci_types.h",
+        "include/testlib.h",
         "lib/libsisci.so",
         "lib/pkgconfig/sisci.pc",
         "lib64/libsisci.so",

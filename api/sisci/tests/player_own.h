@@ -260,6 +260,12 @@ static void query_string(struct call *call)
 
 #endif
 
+/* `why`: what the library says of the last failure of this thread. */
+static void show_why(struct call *call)
+{
+  add(call, beeline_sisci_last_error());
+}
+
 /* Commands, by name: whether it was one. */
 static int own(struct call *call)
 {
@@ -267,6 +273,7 @@ static int own(struct call *call)
     { "text", copy_text },       { "show", show_text },
     { "events", show_events },   { "vector", set_vector },
     { "allocate", allocate },    { "free", free_pages },
+    { "why", show_why },
 #ifdef HAS_SCIRegisterSegmentMemory
     { "on_stack", on_stack },
 #endif

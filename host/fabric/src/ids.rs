@@ -146,7 +146,7 @@ impl AdapterNumber {
     }
 
     /// A bit for each adapter that it names.
-    pub(crate) fn bits(self) -> u16 {
+    pub fn bits(self) -> u16 {
         if self == AdapterNumber::ANY { u16::MAX } else { 1 << self.0 }
     }
 }

@@ -33,6 +33,14 @@ impl<T> Clone for Handle<T> {
 
 impl<T> Copy for Handle<T> {}
 
+impl<T> PartialEq for Handle<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl<T> Eq for Handle<T> {}
+
 // SAFETY: the pointer is never followed: `bits` takes its address, and that is all that is done with it.
 unsafe impl<T> Send for Handle<T> {}
 // SAFETY: nothing is done with a shared pointer but taking its address.

@@ -23,6 +23,7 @@
 mod argument;
 mod arrays;
 mod edge;
+mod errno;
 mod handle;
 mod options;
 mod owned;
@@ -36,6 +37,7 @@ mod thread;
 pub use argument::{Array, Bytes, Memory, Out, Text};
 pub use arrays::{Piece, Pieces, Places};
 pub use edge::{Failure, Outcome, Reason, edge, edge_or, keep, last_error};
+pub use errno::{EINVAL, set_errno};
 pub use handle::{Handle, HandleVariable, Kind};
 pub use options::{Options, OptionsOfC};
 pub use owned::{Caller, Owned, Pass, SlotRef};

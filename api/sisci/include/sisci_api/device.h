@@ -25,8 +25,18 @@ extern "C" {
 #define SCIGetDeviceList _SISCI_EXPANDE_FUNCTION_NAME(SCIGetDeviceList)
 #define SCIGetFabricDeviceId _SISCI_EXPANDE_FUNCTION_NAME(SCIGetFabricDeviceId)
 
+/** The number of a device in the fabric. C of 1989 and C++ of 1998 have no `long long`, and a type of its size. */
+#if defined(__cplusplus) && __cplusplus < 201103L
+typedef uint64_t sci_fdid_t;
+#else
+#ifdef __GNUC__
+__extension__
+#endif
+typedef unsigned long long sci_fdid_t;
+#endif
+
 /** Borrows a device by its number in the fabric. Flags: SCI_FLAG_EXCLUSIVE. */
-void SCIBorrowDevice(sci_desc_t sd, sci_device_t *device, unsigned long long fdid, unsigned int flags,
+void SCIBorrowDevice(sci_desc_t sd, sci_device_t *device, sci_fdid_t fdid, unsigned int flags,
                      sci_error_t *error);
 
 /** Gives a device back. */
@@ -76,11 +86,11 @@ void SCIUnmapRemoteSegmentForDevice(sci_remote_segment_t segment, sci_device_t d
                                     sci_error_t *error);
 
 /** Lists the devices that can be borrowed: at most `length` numbers, and how many there are. */
-void SCIGetDeviceList(sci_desc_t sd, unsigned long long *fdids, unsigned int length, unsigned int *count,
+void SCIGetDeviceList(sci_desc_t sd, sci_fdid_t *fdids, unsigned int length, unsigned int *count,
                       unsigned int flags, sci_error_t *error);
 
 /** Returns the number of a device in the fabric; 0 where there is none. */
-unsigned long long SCIGetFabricDeviceId(sci_device_t device, unsigned int flags, sci_error_t *error);
+sci_fdid_t SCIGetFabricDeviceId(sci_device_t device, unsigned int flags, sci_error_t *error);
 
 #ifdef __cplusplus
 }

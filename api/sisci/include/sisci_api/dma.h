@@ -45,6 +45,9 @@ void SCICreateDMAQueue(sci_desc_t sd, sci_dma_queue_t *dq, unsigned int localAda
 /**
  * Removes a queue.
  *
+ * Waits for a callback of the queue that is running, unless it is called in a callback. A callback of a transfer that has ended, and
+ * which was not called yet, is not called any more.
+ *
  * Errors: SCI_ERR_ILLEGAL_OPERATION (POSTED).
  */
 void SCIRemoveDMAQueue(sci_dma_queue_t dq, unsigned int flags, sci_error_t *error);
@@ -55,14 +58,15 @@ void SCIRemoveDMAQueue(sci_dma_queue_t dq, unsigned int flags, sci_error_t *erro
  * @param localOffset  where the bytes begin in the local segment
  * @param size         bytes
  * @param remoteOffset where the bytes begin in the remote segment
- * @param callback     is called with SCI_FLAG_USE_CALLBACK when the transfer has ended
+ * @param callback     is called with SCI_FLAG_USE_CALLBACK when the transfer has ended: once, whatever it returned after an earlier one
  *
  * Flags: SCI_FLAG_DMA_READ: the other direction. SCI_FLAG_DMA_WAIT: returns when the transfer has ended. SCI_FLAG_USE_CALLBACK (not
  * with SCI_FLAG_DMA_WAIT). SCI_FLAG_DMA_GLOBAL, SCI_FLAG_DMA_SYSDMA, SCI_FLAG_DMA_ADAPTER. SCI_FLAG_BROADCAST: the remote segment is a
  * group's, and anything else is SCI_ERR_ILLEGAL_OPERATION. SCI_FLAG_DMA_USER_MEM (SCIStartDmaTransferMem() takes it) is
  * SCI_ERR_FLAG_NOT_IMPLEMENTED.
- * Errors: SCI_ERR_OUT_OF_RANGE (nothing is started); SCI_ERR_BUSY (POSTED); SCI_ERR_ILLEGAL_OPERATION (GATHER, or a segment of
- * another adapter); SCI_ERR_SEGMENT_NOT_CONNECTED; SCI_ERR_NOT_CONNECTED; SCI_ERR_TRANSFER_FAILED (with SCI_FLAG_DMA_WAIT).
+ * Errors: SCI_ERR_OUT_OF_RANGE (nothing is started); SCI_ERR_BUSY (POSTED); SCI_ERR_ILLEGAL_OPERATION (GATHER, a segment of
+ * another adapter, or SCI_FLAG_DMA_READ into one that is a source only); SCI_ERR_SEGMENT_NOT_PREPARED (the local segment, for the
+ * adapter of the queue); SCI_ERR_SEGMENT_NOT_CONNECTED; SCI_ERR_NOT_CONNECTED; SCI_ERR_TRANSFER_FAILED (with SCI_FLAG_DMA_WAIT).
  * Ordering: all bytes are visible to the other side once the state is DONE; until then each byte of the destination may be old or
  * new. A transfer of at most 64 KiB has mostly ended when the function returns.
  */

@@ -173,11 +173,11 @@
 /* Subcommands. Those that are not supported ask for what memory of one host does not have. */
 
 #define SCI_Q_ADAPTER_NODEID 0x101u
-/** Bytes of one request on the bus. Not supported. */
+/** Bytes that an engine copies at a time. */
 #define SCI_Q_ADAPTER_DMA_MTU 0x102u
 #define SCI_Q_ADAPTER_DMA_SIZE_ALIGNMENT 0x103u
 #define SCI_Q_ADAPTER_DMA_OFFSET_ALIGNMENT 0x104u
-/** Bytes from which on DMA is faster than a copy. Not supported. */
+/** Bytes from which on a transfer goes on by itself; a smaller one is copied by the thread that starts it. */
 #define SCI_Q_ADAPTER_SUGGESTED_MIN_DMA_SIZE 0x105u
 /** Not supported. */
 #define SCI_Q_ADAPTER_SERIAL_NUMBER 0x106u

@@ -91,10 +91,12 @@ void SCIWaitForInterrupt(sci_local_interrupt_t interrupt, unsigned int timeout, 
  * Connects to an interrupt of a node.
  *
  * @param interrupt where the connection is put
- * @param timeout   milliseconds: how long to wait until the interrupt is there
+ * @param timeout   milliseconds: how long to wait until the interrupt is there; 0 waits half a second at most for a process that does
+ *                  not answer
  *
  * Errors: SCI_ERR_NO_SUCH_INTNO (at timeout 0: none of this number and kind); SCI_ERR_TIMEOUT; SCI_ERR_NO_SUCH_NODEID;
- * SCI_ERR_NODE_NOT_RESPONDING; SCI_ERR_NO_LINK_ACCESS; SCI_ERR_NO_REMOTE_LINK_ACCESS; SCI_ERR_ACCESS; SCI_ERR_MAX_ENTRIES.
+ * SCI_ERR_NODE_NOT_RESPONDING; SCI_ERR_NO_LINK_ACCESS; SCI_ERR_NO_REMOTE_LINK_ACCESS; SCI_ERR_ACCESS; SCI_ERR_MAX_ENTRIES (this process has 1024
+ * connections to it).
  */
 void SCIConnectInterrupt(sci_desc_t sd, sci_remote_interrupt_t *interrupt, unsigned int nodeId,
                          unsigned int localAdapterNo, unsigned int interruptNo, unsigned int timeout,
@@ -114,6 +116,9 @@ void SCITriggerInterrupt(sci_remote_interrupt_t interrupt, unsigned int flags, s
 /**
  * Makes an interrupt that comes with bytes.
  *
+ * It has a queue of 8 KiB for each process that is connected: 128 triggers of at most 56 bytes each wait there until they are taken, 64
+ * of at most 112, or 3 of 2048. The trigger after them is SCI_ERR_NOSPC.
+ *
  * @param interrupt   where the interrupt is put
  * @param interruptNo as for SCICreateInterrupt()
  * @param callback    is called with SCI_FLAG_USE_CALLBACK, with the bytes of one trigger
@@ -125,7 +130,11 @@ void SCICreateDataInterrupt(sci_desc_t sd, sci_local_data_interrupt_t *interrupt
                             unsigned int *interruptNo, sci_cb_data_interrupt_t callback, void *arg, unsigned int flags,
                             sci_error_t *error);
 
-/** Removes a data interrupt, as SCIRemoveInterrupt() does. Bytes that nobody took are gone. */
+/**
+ * Removes a data interrupt, though others are connected. Bytes that nobody took are gone.
+ *
+ * Waits for a callback of the interrupt that is running, unless it is called in a callback.
+ */
 void SCIRemoveDataInterrupt(sci_local_data_interrupt_t interrupt, unsigned int flags, sci_error_t *error);
 
 /**
@@ -160,7 +169,7 @@ void SCIDisconnectDataInterrupt(sci_remote_data_interrupt_t interrupt, unsigned 
  * @param data   the bytes; they are copied before the function returns
  * @param length 0 to 2048
  *
- * Errors: SCI_ERR_NOSPC (the queue is full: nothing is sent); SCI_ERR_ILLEGAL_PARAMETER (too many bytes); others as
+ * Errors: SCI_ERR_NOSPC (the queue of this connection is full: nothing is sent); SCI_ERR_ILLEGAL_PARAMETER (too many bytes); others as
  * SCITriggerInterrupt().
  * Ordering: triggers of one thread are taken in their order.
  */

@@ -19,7 +19,8 @@ extern "C" {
 /**
  * Makes the library ready. A program calls it first; calls after the first do no more than count.
  *
- * Errors: SCI_ERR_SYSTEM (the configuration; beeline_sisci_last_error() says what); SCI_ERR_NOSPC.
+ * Errors: SCI_ERR_SYSTEM (BEELINE_NODE or the configuration; `errno` is EINVAL, or says why the file is not read, and
+ * beeline_sisci_last_error() says what is wrong); SCI_ERR_NOSPC. The folder of the domain (BEELINE_ROOT) is looked at by SCIOpen().
  */
 void SCIInitialize(unsigned int flags, sci_error_t *error);
 

@@ -38,12 +38,16 @@ int SCIProbeNode(sci_desc_t sd, unsigned int localAdapterNo, unsigned int nodeId
  * Answers a question about the library, an adapter, a segment or a map.
  *
  * @param command one of SCI_Q_...
- * @param data    the structure that belongs to the command (flags.h): what is asked for is in it, and the answer is put there
+ * @param data    the structure that belongs to the command: what is asked for is in it, and the answer is put there
  *
- * Answered are SCI_Q_VENDORID, SCI_Q_API and SCI_Q_SISCI_DRIVER_VERSION; of an adapter its node, kind, alignment, whether it is
- * configured and whether its link is up; SCI_Q_DMA_CAPABILITIES; and of segments and maps of memory of a device, where they are on
- * the bus (SCIAttachPhysicalMemory()). That is the address which the CPU uses; where the host bridge does not translate, as on PCs,
- * other devices use it, too. Of a segment of another process, its owner is asked once.
+ * SCI_Q_VENDORID, SCI_Q_API and SCI_Q_SISCI_DRIVER_VERSION take a sci_query_string_t and give a text. SCI_Q_ADAPTER takes a
+ * sci_query_adapter_t, and answers SCI_Q_ADAPTER_NODEID, SCI_Q_ADAPTER_CARD_TYPE, SCI_Q_ADAPTER_CONFIGURED (1 or 0),
+ * SCI_Q_ADAPTER_LINK_OPERATIONAL (1 or 0), SCI_Q_ADAPTER_DMA_SIZE_ALIGNMENT, SCI_Q_ADAPTER_DMA_OFFSET_ALIGNMENT,
+ * SCI_Q_ADAPTER_DMA_MTU (bytes that an engine copies at a time) and SCI_Q_ADAPTER_SUGGESTED_MIN_DMA_SIZE (bytes from which on a
+ * transfer goes on by itself). SCI_Q_DMA takes a sci_query_dma_t, and answers SCI_Q_DMA_CAPABILITIES. SCI_Q_LOCAL_SEGMENT,
+ * SCI_Q_REMOTE_SEGMENT and SCI_Q_MAP take a sci_query_local_segment_t, a sci_query_remote_segment_t and a sci_query_map_t.
+ * Of memory of a device (SCIAttachPhysicalMemory()) these answer where it is on the bus. That is the address which the CPU uses; where
+ * the host bridge does not translate, as on PCs, other devices use it, too. Of a segment of another process, its owner is asked once.
  *
  * Errors: SCI_ERR_ILLEGAL_QUERY (no such command or subcommand); SCI_ERR_NOT_SUPPORTED (every other one, such as an address on the
  * bus, of memory of the host, which has none that a program may know); SCI_ERR_NOT_CONNECTED, SCI_ERR_NODE_NOT_RESPONDING (where the
@@ -55,7 +59,8 @@ void SCIQuery(unsigned int command, void *data, unsigned int flags, sci_error_t 
 void SCIGetLocalNodeId(unsigned int adapterNo, unsigned int *nodeId, unsigned int flags, sci_error_t *error);
 
 /**
- * Gives the node numbers of a host, by its name in the configuration.
+ * Gives the node numbers of a host, by its name in the configuration. The name of the host that this process runs on, as hostname(1)
+ * says it, is that of the own node if no other has it.
  *
  * @param nodeId where they are put, 0 behind the last
  * @param type   where the kind of the adapters is put
@@ -66,7 +71,7 @@ void SCIGetNodeIdByAdapterName(const char *adaptername, dis_nodeId_list_t *nodeI
                                unsigned int flags, sci_error_t *error);
 
 /**
- * Gives the node numbers of a host and the number of its first adapter, by its name in the configuration.
+ * Gives the node numbers of a host and the number of its first adapter, by its name as for SCIGetNodeIdByAdapterName().
  *
  * @param adapterNo where one number is put, that of the first adapter; may be NULL
  * @param nodeId    where the node numbers are put, 0 behind the last

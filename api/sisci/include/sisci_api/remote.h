@@ -34,14 +34,15 @@ extern "C" {
  * @param segmentId      its number
  * @param localAdapterNo the adapter to go through
  * @param callback       is called with SCI_FLAG_USE_CALLBACK when the state changes
- * @param timeout        milliseconds: how long to wait until the segment is there. 0: the reason why it is not is given at once
+ * @param timeout        milliseconds: how long to wait until the segment is there. 0: the reason why it is not is given at once, or after
+ *                       half a second if a process of the node does not answer
  *
  * Flags: SCI_FLAG_USE_CALLBACK; SCI_FLAG_ASYNCHRONOUS_CONNECT (returns at once in CONNECTING; SCI_CB_CONNECT or SCI_CB_LOST
  * follows). SCI_FLAG_BROADCAST goes with node DIS_BROADCAST_NODEID_GROUP_ALL: the segment is that of a group (SCICreateSegment()), which
  * goes on as long as one process is there that has joined and made its segment available; the links of those do not count.
  * Errors: SCI_ERR_NO_SUCH_SEGMENT; SCI_ERR_CONNECTION_REFUSED (not available through this adapter); SCI_ERR_ACCESS;
  * SCI_ERR_NO_LINK_ACCESS; SCI_ERR_NO_REMOTE_LINK_ACCESS; SCI_ERR_NO_SUCH_NODEID; SCI_ERR_ILLEGAL_NODEID; SCI_ERR_NODE_NOT_RESPONDING;
- * SCI_ERR_TIMEOUT (the time is over); SCI_ERR_MAX_ENTRIES; SCI_ERR_ILLEGAL_OPERATION (SCI_FLAG_BROADCAST with another
+ * SCI_ERR_TIMEOUT (the time is over); SCI_ERR_MAX_ENTRIES (this process has 1024 connections to the segment); SCI_ERR_ILLEGAL_OPERATION (SCI_FLAG_BROADCAST with another
  * node).
  * States: gives OPERATIONAL, or CONNECTING.
  */

@@ -44,7 +44,9 @@ extern "C" {
  * GROUPS. With SCI_FLAG_BROADCAST the process joins the group of this number: all that have joined, on whatever node, have one
  * memory. Whoever connects to node DIS_BROADCAST_NODEID_GROUP_ALL stores into it for all of them at the cost of one store. The number
  * has nothing to do with the numbers of a node's segments. The bytes are zero if nobody was there; who joins later has what was
- * stored before. The memory lasts as long as one of them has its segment, or a map or connection. Its events (SCI_CB_CONNECT) are
+ * stored before. The memory lasts as long as one of them has its segment. Once the last one has removed it, or has ended, connections
+ * are lost, and whoever joins after that has new memory of zeros: a map that is left from before is of the old memory, which nobody
+ * else sees then. Its events (SCI_CB_CONNECT) are
  * those of this process's own segment: whoever is connected to the group is connected to each of its segments that are available; one
  * that becomes available later hears of it when that process waits for an event or is called back, a second later at best. Where
  * nodes have copies of their own in hardware, what a process stores into its own copy is seen by nobody else; here it would be seen
@@ -74,7 +76,8 @@ void SCIPrepareSegment(sci_local_segment_t segment, unsigned int localAdapterNo,
 /**
  * Lets others connect through an adapter, whether its link is up or down.
  *
- * Errors: SCI_ERR_SEGMENT_NOT_PREPARED; SCI_ERR_ILLEGAL_OPERATION (EMPTY; private, or memory that cannot be shared with others).
+ * Errors: SCI_ERR_SEGMENT_NOT_PREPARED; SCI_ERR_ILLEGAL_OPERATION (EMPTY; private, a source of DMA only, or memory that
+ * cannot be shared with others).
  * States: PREPARED becomes AVAILABLE; AVAILABLE stays.
  */
 void SCISetSegmentAvailable(sci_local_segment_t segment, unsigned int localAdapterNo, unsigned int flags,
@@ -83,9 +86,11 @@ void SCISetSegmentAvailable(sci_local_segment_t segment, unsigned int localAdapt
 /**
  * Lets nobody connect any more through an adapter. Connections that are there stay.
  *
- * Flags: SCI_FLAG_FORCE_DISCONNECT: connections are lost (SCI_CB_LOST). SCI_FLAG_NOTIFY (whoever is connected would be told) is
+ * Flags: SCI_FLAG_FORCE_DISCONNECT: connections are lost (SCI_CB_LOST), also those that are left from a time in which the segment was
+ * available. SCI_FLAG_NOTIFY (whoever is connected would be told) is
  * SCI_ERR_FLAG_NOT_IMPLEMENTED.
- * Errors: SCI_ERR_SEGMENT_NOT_PREPARED; SCI_ERR_ILLEGAL_OPERATION (EMPTY, or not available through this adapter).
+ * Errors: SCI_ERR_SEGMENT_NOT_PREPARED; SCI_ERR_ILLEGAL_OPERATION (EMPTY, or not available through this
+ * adapter and SCI_FLAG_FORCE_DISCONNECT is not given).
  * States: AVAILABLE becomes PREPARED.
  */
 void SCISetSegmentUnavailable(sci_local_segment_t segment, unsigned int localAdapterNo, unsigned int flags,
@@ -113,7 +118,8 @@ void SCIRemoveSegment(sci_local_segment_t segment, unsigned int flags, sci_error
  * @return the address of its first byte, or NULL
  *
  * Flags: SCI_FLAG_FIXED_MAP_ADDR, SCI_FLAG_READONLY_MAP, SCI_FLAG_WRITE_BACK_CACHE_MAP. SCI_FLAG_BROADCAST: a segment of a group is mapped
- * for stores too, which all that have joined see; without the flag it is mapped for reading. SCI_FLAG_SHARED_MAP,
+ * for stores too, which all that have joined see; without the flag it is mapped for reading, and a store through the pointer, memset()
+ * included, ends the program with SIGSEGV. SCI_FLAG_SHARED_MAP,
  * SCI_FLAG_READ_PREFETCH_AGGR_HOLD_MAP, SCI_FLAG_READ_PREFETCH_NO_HOLD_MAP, SCI_FLAG_LOCK_OPERATION and SCI_FLAG_IO_MAP_IOSPACE are as with
  * SCIMapRemoteSegment(). These are SCI_ERR_FLAG_NOT_IMPLEMENTED: SCI_FLAG_NO_MEMORY_LOOPBACK, SCI_FLAG_CONDITIONAL_INTERRUPT_MAP,
  * SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP, SCI_FLAG_DMOVE_MAP, and SCI_FLAG_IO_MAP_IOSPACE of memory of the host.
@@ -152,7 +158,7 @@ unsigned int SCIGetLocalSegmentId(sci_local_segment_t segment);
  * Lets other processes of the node attach a segment (SCIAttachLocalSegment()). The segment, its content and connections to it then
  * live as long as one of them has it, whichever made it. Once more does nothing.
  *
- * Errors: SCI_ERR_ILLEGAL_OPERATION (EMPTY, private, or memory that cannot be shared with others).
+ * Errors: SCI_ERR_ILLEGAL_OPERATION (EMPTY, private, a source of DMA only, or memory that cannot be shared with others).
  */
 void SCIShareSegment(sci_local_segment_t segment, unsigned int flags, sci_error_t *error);
 

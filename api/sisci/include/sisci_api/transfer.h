@@ -85,7 +85,7 @@ void SCIFlush(sci_sequence_t sequence, unsigned int flags);
  * Makes caches agree with memory that devices write or read. Where the hardware keeps them coherent this is a fence.
  *
  * @param map    of which the range is a part; may be NULL
- * @param addr   where the range begins
+ * @param addr   where the range begins; of a pointer to volatile memory, as SCIGetMapPointer() gives it, the program casts `volatile` away
  * @param length bytes
  *
  * Flags: SCI_FLAG_CACHE_FLUSH, SCI_FLAG_CACHE_INVALIDATE, or both.

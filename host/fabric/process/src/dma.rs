@@ -11,4 +11,4 @@ mod turns;
 
 pub(crate) use engine::Engine;
 pub use job::{DmaDirection, DmaLocal, DmaTransfer};
-pub use queue::{DmaJob, DmaQueue};
+pub use queue::{COPIED_AT_ONCE_BYTES, DmaJob, DmaQueue};

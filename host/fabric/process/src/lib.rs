@@ -38,7 +38,7 @@ mod words;
 mod yard;
 
 pub use config::{ConfigError, Configuration, FILE_VARIABLE, NODE_VARIABLE, NamedNode};
-pub use dma::{DmaDirection, DmaJob, DmaLocal, DmaQueue, DmaTransfer};
+pub use dma::{COPIED_AT_ONCE_BYTES, DmaDirection, DmaJob, DmaLocal, DmaQueue, DmaTransfer};
 pub use error::{NotCreated, NotMapped, NotRegistered, OpenError};
 pub use events::{Happened, Source, Watch};
 pub use groups::Held;

@@ -11,7 +11,7 @@ use super::turns::{Aborted, Ending, Gathered, Queue, State, Step};
 
 /// A job of no more bytes and entries is copied by the thread that starts it, which would take longer to wake the thread that copies;
 /// and the job has ended some twenty microseconds sooner (`docs/decisions/0052`).
-const COPIED_AT_ONCE_BYTES: u64 = 64 << 10;
+pub const COPIED_AT_ONCE_BYTES: u64 = 64 << 10;
 const COPIED_AT_ONCE_ENTRIES: usize = 16;
 
 /// A queue of DMA jobs, of which one is under way at a time. All threads of the process may use it. A job that is under way when it is

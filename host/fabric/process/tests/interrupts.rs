@@ -80,7 +80,7 @@ fn numbers_are_one_interrupts_of_a_node_and_each_kind_has_its_own() {
     user.expect("interrupt i 5", "ok 5");
     user.expect("trigger-of n 4 6 0", "NoSuchIntno");
     user.expect("data-trigger-of n 4 65536 0", "NoSuchIntno");
-    user.expect("trigger-of n 4 6 2000", "Timeout");
+    user.expect("trigger-of n 4 6 2000", "TimeoutNoInterrupt");
     user.expect("trigger-of n 12 5 0", "NodeNotResponding");
     user.expect("trigger-of n 16 5 0", "NoSuchNodeid");
     user.begin("trigger-of n 4 6 forever");

@@ -63,7 +63,7 @@ fn connect_that_waits_is_over_when_the_segment_is_available() {
     let fabric = Fabric::new();
     let mut user = fabric.member(8);
     user.expect("connect s 4 7 0", "NodeNotResponding");
-    user.expect("connect s 4 7 2000", "Timeout");
+    user.expect("connect s 4 7 2000", "TimeoutNoAnswer");
     user.begin("connect s 4 7 forever");
     let _owner = provider(&fabric);
     assert_eq!(user.hear(), "ok 100000");
@@ -259,7 +259,7 @@ fn stopped_provider_is_alive_and_its_segment_stays() {
     // Whoever is not waits no longer than it wants to, and keeps nobody else waiting.
     let mut newcomer = fabric.member(12);
     let started = Instant::now();
-    newcomer.expect("connect s 4 7 1000", "Timeout");
+    newcomer.expect("connect s 4 7 1000", "TimeoutNoAnswer");
     assert!(started.elapsed() < Duration::from_secs(4), "it has waited for an answer");
     newcomer.expect("create s 7 64", "ok 7");
     newcomer.begin("connect s 4 7 forever");

@@ -162,7 +162,10 @@ impl Other {
             is_asynchronous: false,
             has_callback: false,
         };
-        let Value::Remote(remote, bytes) = shared.call(connect)? else { return Err(Refusal::System) };
+        // Whatever the connection lacked, the other end did not come.
+        let connected = shared.call(connect);
+        let connected = connected.map_err(|why| if why.is_timeout() { Refusal::Timeout } else { why });
+        let Value::Remote(remote, bytes) = connected? else { return Err(Refusal::System) };
         let other = mapped(shared, Of::Remote(remote), bytes).and_then(|(words, map)| {
             let sequence = shared.sequence(remote)?;
             let header = words.read(bytes);

@@ -37,8 +37,14 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
+    const MEMBERS: std::ops::RangeInclusive<usize> = 2..=MAX_MEMBERS;
+
     /// That of a memory which nobody has used yet; `None` if it is too small for so many members.
     pub(crate) fn new(bytes: u64, members: usize) -> Option<Self> {
+        // Before the arithmetic: a program may ask for any number.
+        if !Layout::MEMBERS.contains(&members) {
+            return None;
+        }
         let small = |entries: &u32| Layout::control_bytes(members, *entries) <= bytes / 4;
         let entries = ENTRIES.into_iter().find(small).unwrap_or(ENTRIES[ENTRIES.len() - 1]);
         Layout::of(bytes, members, entries)
@@ -46,7 +52,7 @@ impl Layout {
 
     /// That of numbers which anybody may have written; `None` if there is none.
     pub(crate) fn of(bytes: u64, members: usize, entries: u32) -> Option<Self> {
-        let is_sound = (2..=MAX_MEMBERS).contains(&members) && ENTRIES.contains(&entries);
+        let is_sound = Layout::MEMBERS.contains(&members) && ENTRIES.contains(&entries);
         let rest = bytes.checked_sub(is_sound.then(|| Layout::control_bytes(members, entries))?)?;
         let area_bytes = rest / members as u64 / ALIGN * ALIGN;
         (area_bytes != 0).then_some(Layout { bytes, members, entries, area_bytes })
@@ -213,6 +219,7 @@ mod tests {
         let sound = Layout::new(16 << 20, 8).unwrap();
         for members in [0, 1, 17, usize::MAX] {
             assert_eq!(Layout::of(16 << 20, members, 64), None);
+            assert_eq!(Layout::new(16 << 20, members), None);
         }
         for entries in [0, 63, 128, 8192, u32::MAX] {
             assert_eq!(Layout::of(16 << 20, 8, entries), None);

@@ -8,7 +8,7 @@ use beeline_contract_adapter::{Adapter, CountPort, PublishPort, Unconfirmed, Vie
 use crate::space::{Space, Table};
 
 /// Members that have one file or BAR in common.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum OneMemory {}
 
 impl Adapter for OneMemory {

@@ -124,6 +124,26 @@ fn window_is_another_interrupts_when_nobody_uses_it_and_all_was_taken() {
 }
 
 #[test]
+fn window_is_free_when_its_interrupt_is_removed_with_messages_that_nobody_took() {
+    let memory = Memory::new();
+    let (mut owner, mut user) = (memory.member(4), memory.member(8));
+    // More often than a pair has windows.
+    for id in 10..16 {
+        owner.expect(&format!("interrupt i data {id}"), "ok");
+        user.expect(&format!("hook t data 4 {id} forever"), "ok");
+        user.expect("send t lost", "ok");
+        user.expect("unhook t", "ok");
+        owner.expect("end i", "ok");
+    }
+    owner.expect("interrupt i data 7", "ok");
+    user.expect("hook t data 4 7 forever", "ok");
+    user.expect("send t message", "ok");
+    owner.expect("receive i 100 forever", "message");
+    owner.finish();
+    user.finish();
+}
+
+#[test]
 fn what_a_killed_member_has_triggered_is_taken() {
     let memory = Memory::new();
     let (mut owner, mut user) = hooked(&memory, "counting");

@@ -124,12 +124,11 @@ impl BarMember {
         timeout: Option<Duration>,
     ) -> Result<BarDataTrigger, Refusal> {
         let link = self.link((node, number), true, timeout)?;
-        let place = link.words.place();
         let sender = self.shared.enter(|state, _| {
             let peer = state.peers.iter().find(|peer| Arc::ptr_eq(&peer.there, &link.there));
             let peer = peer.ok_or(Refusal::NotConnected)?;
             let number = peer.number.ok_or(Refusal::NotConnected)?;
-            peer.yard.sender(number, place).ok_or(Refusal::Nospc)
+            peer.yard.sender(number, &link.words).ok_or(Refusal::Nospc)
         })?;
         Ok(BarDataTrigger { link, sender })
     }

@@ -59,8 +59,10 @@ impl Waited {
         }
     }
 
-    /// Ends every wait. Whether it was removed before.
+    /// Ends every wait: nothing is taken after this. Whether it was removed before.
     pub(crate) fn remove(&self) -> bool {
+        // In the hold of the lock: the sender may give the window to another interrupt when this one is not on the board any more.
+        let _what = self.lock();
         // Release: pairs with the load in `wait`.
         self.is_removed.swap(true, Ordering::Release)
     }
@@ -74,6 +76,7 @@ impl Waited {
     ) -> Result<T, Refusal> {
         let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let found = wait_with(policy, until, |_| {
+            let mut what = self.lock();
             // Acquire: pairs with the store in `remove`.
             if self.is_removed.load(Ordering::Acquire) {
                 return Err(Refusal::Cancelled);
@@ -81,7 +84,7 @@ impl Waited {
             if !self.space.is_intact() {
                 return Err(Refusal::NoLinkAccess);
             }
-            let found = take(&mut self.lock());
+            let found = take(&mut what);
             if found.is_none() && timeout == Some(Duration::ZERO) {
                 return Err(Refusal::Timeout);
             }

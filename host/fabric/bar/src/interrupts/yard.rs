@@ -6,12 +6,13 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use beeline_contract_memory::{CreditSink, CreditSource};
-use beeline_fabric::{MemberNumber, Place};
+use beeline_fabric::{MemberNumber, Place, Refusal, Trigger};
 use beeline_mmio::{LoadWindow, StoreWindow, Word};
 use beeline_spec::escape::blank_from_random;
 use beeline_window::{Receiver, WindowConfig, Writer};
 
 use crate::space::Space;
+use crate::words::OneMemory;
 
 pub(crate) type Sender = Writer<StoreWindow, Credits>;
 pub(crate) type Inlet = Receiver<LoadWindow, Credits>;
@@ -37,6 +38,7 @@ struct Window {
 struct Given {
     word: u64,
     sender: SharedSender,
+    interrupt: Trigger<OneMemory>,
 }
 
 const VALID: u64 = 1 << 63;
@@ -63,8 +65,9 @@ impl Yard {
     }
 
     /// The sender for an interrupt of a member: one that there is, or one through a window that nobody uses any more and in which nothing is
-    /// left. `None` if there is no such window.
-    pub(crate) fn sender(&self, owner: MemberNumber, place: Place) -> Option<SharedSender> {
+    /// left, or whose interrupt was removed: what is left there is lost. `None` if there is no such window.
+    pub(crate) fn sender(&self, owner: MemberNumber, interrupt: &Trigger<OneMemory>) -> Option<SharedSender> {
+        let place = interrupt.place();
         let mut windows = self.lock();
         let has_it = |given: &&Given| is_of(given.word, place);
         if let Some(found) = windows.iter().filter_map(|window| window.given.as_ref()).find(has_it) {
@@ -79,7 +82,7 @@ impl Yard {
         let (lines, credits) = self.space.blank_window(self.pair, at, config.blank);
         let sender = Arc::new(Mutex::new(Writer::new(lines, Credits(credits), config)));
         self.say(at, word);
-        window.given = Some(Given { word, sender: Arc::clone(&sender) });
+        window.given = Some(Given { word, sender: Arc::clone(&sender), interrupt: interrupt.clone() });
         Some(sender)
     }
 
@@ -102,10 +105,14 @@ impl Yard {
 }
 
 impl Given {
-    /// Nobody is connected, and everything was taken.
+    /// Nobody is connected, and everything was taken or nobody will take it.
     fn is_over(&self) -> bool {
         if Arc::strong_count(&self.sender) != 1 {
             return false;
+        }
+        // Nobody counts lines of an interrupt that is removed as free.
+        if self.interrupt.check() == Err(Refusal::NotConnected) {
+            return true;
         }
         let mut sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
         // Who counts lines as free that were never sent gets no more.

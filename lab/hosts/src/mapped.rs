@@ -77,9 +77,9 @@ impl Mapped {
         self.holders.iter().filter(|(host, view)| self.sessions.is_there(*host) && view.is_there())
     }
 
-    /// What the switch counts at the port of the device.
-    fn downs_of_device(&self) -> u64 {
-        self.device.map_or(0, |device| self.sessions.core.downs_of(device.at))
+    /// What the switch says of the port of the device: nothing while its link is down.
+    fn downs_of_device(&self) -> Option<u64> {
+        self.device.map_or(Some(0), |device| self.sessions.core.downs_of(device.at))
     }
 
     /// Begins a sequence, if all links are up and nothing that was lost is still to be pushed anew.
@@ -94,7 +94,11 @@ impl Mapped {
         if holders.is_empty() {
             return (SequenceStatus::NotRetriable, None);
         }
-        (SequenceStatus::Ok, Some(Start(holders, self.downs_of_device())))
+        // What is stored while it is down is lost, and it does not go down again for that.
+        match self.downs_of_device() {
+            Some(downs) => (SequenceStatus::Ok, Some(Start(holders, downs))),
+            None => (SequenceStatus::Pending, None),
+        }
     }
 
     /// Waits until all stores so far have come to every holder that is there, and says what happened since a sequence began.
@@ -102,7 +106,9 @@ impl Mapped {
         self.sessions.core.fence();
         // No read passes a write of the same source, and the host whose segment it is does not see what comes to its device.
         let answer = self.device.map_or(0, |device| self.sessions.core.load_across(device.probe()));
-        let is_device_lost = answer == LOST || self.downs_of_device() != start.1;
+        let downs = self.downs_of_device();
+        let is_device_lost = answer == LOST || downs != Some(start.1);
+        let is_up = self.sessions.core.is_link_up() && downs.is_some();
         for (host, ..) in &start.0 {
             // Whom it cannot confirm has no losses to compare from here on.
             let _ = self.sessions.confirm(*host);
@@ -114,7 +120,7 @@ impl Mapped {
             let has_lost = is_device_lost || self.sessions.losses(*host) != Some(*losses);
             let found = match view.check(*began) {
                 SequenceStatus::Ok if !has_lost => SequenceStatus::Ok,
-                SequenceStatus::Ok if self.sessions.core.is_link_up() => SequenceStatus::Retriable,
+                SequenceStatus::Ok if is_up => SequenceStatus::Retriable,
                 SequenceStatus::Ok => SequenceStatus::Pending,
                 SequenceStatus::NotRetriable => continue,
                 found => found,

@@ -216,9 +216,9 @@ impl Core {
         self.hosts(|hosts, place| hosts.downs(place.host))
     }
 
-    /// How often the link at the port of a device has gone down.
-    pub(crate) fn downs_of(&self, device: HostId) -> u64 {
-        self.hosts(|hosts, _| hosts.downs(device))
+    /// How often the link at a port of the switch has gone down, if it is up.
+    pub(crate) fn downs_of(&self, port: HostId) -> Option<u64> {
+        self.hosts(|hosts, _| hosts.is_up(port).then(|| hosts.downs(port)))
     }
 
     /// Whether this host's link is up.

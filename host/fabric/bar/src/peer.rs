@@ -19,7 +19,7 @@ pub(crate) struct Peer {
     /// Its member, while that is there.
     pub(crate) number: Option<MemberNumber>,
     /// Whether that member is there: of this session, for who loads its words without a lock.
-    pub(crate) there: Arc<AtomicBool>,
+    there: Arc<AtomicBool>,
     /// What this member claims of it.
     pub(crate) claims: Published,
     pub(crate) names: Words,
@@ -40,6 +40,27 @@ struct Beat {
     /// Makes the incarnations of the next state.
     random: u64,
     session: Option<Session>,
+}
+
+/// A member with its slot, of one session.
+#[derive(Clone, Debug)]
+pub(crate) struct Incumbent {
+    space: Arc<Space>,
+    pub(crate) slot: usize,
+    number: MemberNumber,
+    /// Whether it is there.
+    there: Arc<AtomicBool>,
+}
+
+impl Incumbent {
+    /// Whether words of the slot that were loaded before this were that member's: it is not known to be gone, and no other one has taken
+    /// the slot.
+    #[inline]
+    pub(crate) fn is_there(&self) -> bool {
+        // Acquire: the first pairs with the store in `Peer::forget`. The second is not before the loads of those words, and who takes a
+        // slot stores its number before other words of it.
+        self.there.load(Ordering::Acquire) && self.space.number(self.slot).load_acquire() == self.number.0
+    }
 }
 
 /// What has become of a peer since the last look.
@@ -136,6 +157,12 @@ impl Peer {
 
     pub(crate) fn is_of(&self, node: NodeId) -> bool {
         self.number.is_some_and(|number| number.node() == node)
+    }
+
+    /// The member that has the slot now, for who loads its words without a lock.
+    pub(crate) fn incumbent(&self, space: &Arc<Space>) -> Option<Incumbent> {
+        let (space, slot) = (Arc::clone(space), self.slot);
+        self.number.map(|number| Incumbent { space, slot, number, there: Arc::clone(&self.there) })
     }
 
     /// Says that this member uses the area of the other one, if that still has the slot.

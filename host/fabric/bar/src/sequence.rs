@@ -1,10 +1,10 @@
 //! Sequences of a connection, without the member's lock.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use beeline_fabric::{ConnectionView, Refusal, RemoteSegment, SequenceStart, SequenceStatus};
 
+use crate::peer::Incumbent;
 use crate::shared::Shared;
 use crate::words::View;
 
@@ -15,26 +15,26 @@ use crate::words::View;
 pub struct BarSequence {
     shared: Arc<Shared>,
     view: ConnectionView<View>,
-    /// Whether the other member is there.
-    there: Arc<AtomicBool>,
+    other: Incumbent,
 }
 
 impl BarSequence {
     pub(crate) fn new(shared: &Arc<Shared>, remote: RemoteSegment) -> Result<Self, Refusal> {
         shared.check()?;
-        let (view, there) = shared.enter(|state, _| {
+        let (view, other) = shared.enter(|state, _| {
             let own = state.board.view();
             let (pair, view) = state.member.view(remote, &own)?.ok_or(Refusal::NotConnected)?;
             let peer = state.peer_of(pair).ok_or(Refusal::NotConnected)?;
-            Ok::<_, Refusal>((view, Arc::clone(&peer.there)))
+            Ok::<_, Refusal>((view, peer.incumbent(&shared.space).ok_or(Refusal::NotConnected)?))
         })?;
-        Ok(BarSequence { shared: Arc::clone(shared), view, there })
+        Ok(BarSequence { shared: Arc::clone(shared), view, other })
     }
 
     /// Begins a sequence, if the links are up. What is stored after this is in it.
     #[inline]
     pub fn start(&self) -> (SequenceStatus, Option<SequenceStart>) {
-        if self.is_alive() { self.view.start() } else { (SequenceStatus::NotRetriable, None) }
+        let started = self.view.start();
+        if self.is_alive() { started } else { (SequenceStatus::NotRetriable, None) }
     }
 
     /// Makes every store so far visible, and says what happened to the connection since a sequence began.
@@ -42,16 +42,16 @@ impl BarSequence {
     #[inline]
     pub fn check(&self, start: SequenceStart) -> SequenceStatus {
         // Pairs with the barrier of who takes the segment away (`beeline_fabric`, `claims.rs`).
-        match self.shared.space.barrier() {
-            Ok(()) if self.is_alive() => self.view.check(start),
-            _ => SequenceStatus::NotRetriable,
+        if self.shared.space.barrier().is_err() {
+            return SequenceStatus::NotRetriable;
         }
+        let status = self.view.check(start);
+        if self.is_alive() { status } else { SequenceStatus::NotRetriable }
     }
 
-    /// A child of fork is not the member.
+    /// Whether what the view has loaded was the other member's. A child of fork is not the member.
     #[inline]
     fn is_alive(&self) -> bool {
-        // Acquire: pairs with the store in `Peer::forget`.
-        self.there.load(Ordering::Acquire) && self.shared.process.is_this()
+        self.other.is_there() && self.shared.process.is_this()
     }
 }

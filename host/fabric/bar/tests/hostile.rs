@@ -8,6 +8,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use beeline_mmio::{MappedSegment, OnLoss, Region, SegmentOptions};
+use rustix::process::Signal;
 use support::Memory;
 
 #[test]
@@ -101,4 +102,29 @@ fn members_whose_heartbeats_were_overwritten_find_each_other_again() {
     other.await_answer("probe 4", "ok");
     one.finish();
     other.finish();
+}
+
+#[test]
+fn connection_to_a_member_whose_slot_another_one_has_is_over_at_once() {
+    let memory = Memory::new();
+    let (mut owner, mut user) = (memory.member_in(4, 0), memory.member_in(8, 1));
+    for line in ["create s 7 1000", "prepare s", "available s", "interrupt i plain 7", "interrupt d data 7"] {
+        assert!(owner.ask(line).starts_with("ok"), "{line}");
+    }
+    user.expect("connect s 4 7 forever", "ok 1000");
+    user.expect("hook t plain 4 7 forever", "ok");
+    user.expect("hook t data 4 7 forever", "ok");
+    user.expect("start s", "Ok");
+    let region = map(&memory);
+    let is_number = |at: &usize| region.word(*at).load() >> 48 == 4;
+    let number = (8192..region.bytes() / 4).step_by(8).find(is_number).unwrap();
+    owner.signal(Signal::STOP);
+    // Long before the heartbeat tells of it.
+    region.word(number).store(4 << 48 | 1 << 16);
+    user.expect("check s", "NotRetriable");
+    user.expect("trigger t", "NotConnected");
+    user.expect("send t message", "NotConnected");
+    owner.signal(Signal::CONT);
+    owner.finish();
+    user.finish();
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use beeline_fabric::{
@@ -12,6 +11,7 @@ use beeline_window::{SendError, Sent};
 
 use super::yard::SharedSender;
 use crate::member::BarMember;
+use crate::peer::Incumbent;
 use crate::shared::Shared;
 use crate::words::OneMemory;
 
@@ -31,8 +31,7 @@ struct Link {
     shared: Arc<Shared>,
     remote: RemoteInterrupt,
     words: Words<OneMemory>,
-    /// Whether the other member is there.
-    there: Arc<AtomicBool>,
+    other: Incumbent,
 }
 
 impl Link {
@@ -41,11 +40,9 @@ impl Link {
         if !self.shared.process.is_this() {
             return Err(Refusal::System);
         }
-        // Acquire: pairs with the store in `Peer::forget`.
-        if !self.there.load(Ordering::Acquire) {
-            return Err(Refusal::NotConnected);
-        }
-        self.words.check()
+        let found = self.words.check();
+        // Behind those loads: they may have been of another member's words.
+        if self.other.is_there() { found } else { Err(Refusal::NotConnected) }
     }
 }
 
@@ -125,7 +122,7 @@ impl BarMember {
     ) -> Result<BarDataTrigger, Refusal> {
         let link = self.link((node, number), true, timeout)?;
         let sender = self.shared.enter(|state, _| {
-            let peer = state.peers.iter().find(|peer| Arc::ptr_eq(&peer.there, &link.there));
+            let peer = state.peers.get(link.other.slot).filter(|_| link.other.is_there());
             let peer = peer.ok_or(Refusal::NotConnected)?;
             let number = peer.number.ok_or(Refusal::NotConnected)?;
             peer.yard.sender(number, &link.words).ok_or(Refusal::Nospc)
@@ -148,10 +145,10 @@ impl BarMember {
             let own = state.board.view();
             let made = state.member.trigger(remote, &own).and_then(|(pair, words)| {
                 let peer = state.peer_of(pair).ok_or(Refusal::NotConnected)?;
-                Ok((words, Arc::clone(&peer.there)))
+                Ok((words, peer.incumbent(&shared.space).ok_or(Refusal::NotConnected)?))
             });
             match made {
-                Ok((words, there)) => Ok(Link { shared: Arc::clone(shared), remote, words, there }),
+                Ok((words, other)) => Ok(Link { shared: Arc::clone(shared), remote, words, other }),
                 Err(refusal) => {
                     let _gone = state.member.call(Call::DisconnectInterrupt(remote), now);
                     Err(refusal)

@@ -199,3 +199,21 @@ fn file_that_is_cut_takes_the_link_down_and_no_process() {
     owner.finish();
     user.finish();
 }
+
+/// What is left of the file: all of slots 0 to 2, and of slot 3 its own line, its names and the header of its board, and not what it stores
+/// for others. Slots are 110 pages each.
+const LEFT: u64 = (2 + 3 * 110 + 1 + 4 + 1) * 4096;
+
+#[test]
+fn trigger_that_meets_a_file_that_was_cut_says_so() {
+    for kind in ["plain", "data"] {
+        let memory = Memory::new();
+        let (mut owner, mut user) = (memory.member_in(4, 0), memory.member_in(8, 3));
+        owner.expect(&format!("interrupt i {kind} 7"), "ok");
+        user.expect(&format!("hook t {kind} 4 7 forever"), "ok");
+        std::fs::File::options().write(true).open(memory.path()).unwrap().set_len(LEFT).unwrap();
+        user.expect(if kind == "data" { "send t message" } else { "trigger t" }, "NoLinkAccess");
+        owner.finish();
+        user.finish();
+    }
+}

@@ -41,8 +41,15 @@ impl Link {
             return Err(Refusal::System);
         }
         let found = self.words.check();
+        self.check_memory()?;
         // Behind those loads: they may have been of another member's words.
         if self.other.is_there() { found } else { Err(Refusal::NotConnected) }
+    }
+
+    /// What is gone is zero, and takes no store.
+    #[inline]
+    fn check_memory(&self) -> Result<(), Refusal> {
+        if self.shared.space.is_intact() { Ok(()) } else { Err(Refusal::NoLinkAccess) }
     }
 }
 
@@ -63,12 +70,12 @@ impl BarTrigger {
     ///
     /// # Errors
     /// [`Refusal::NotConnected`]: the interrupt is removed, or its member has ended; that is known after the bound of the heartbeat.
-    /// [`Refusal::NoLinkAccess`] and [`Refusal::NoRemoteLinkAccess`]: a link is down.
+    /// [`Refusal::NoLinkAccess`] and [`Refusal::NoRemoteLinkAccess`]: a link is down; the first one, too, if memory is gone.
     #[inline]
     pub fn trigger(&self) -> Result<(), Refusal> {
         self.0.check()?;
         self.0.words.raise();
-        Ok(())
+        self.0.check_memory()
     }
 }
 
@@ -85,7 +92,9 @@ impl BarDataTrigger {
         }
         self.link.check()?;
         let mut sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        match sender.try_send(message) {
+        let sent = sender.try_send(message);
+        self.link.check_memory()?;
+        match sent {
             Ok(Sent::Sent) => Ok(()),
             Ok(Sent::Full) => Err(Refusal::Nospc),
             // It counts lines as free that were never sent.

@@ -47,15 +47,18 @@ struct Watched {
     silent: Option<u64>,
 }
 
-/// Watches all slots for the bound and a period.
+/// Watches all slots for the bound and a period. A pause counts as a period at most: when all processes were stopped together, those of live
+/// members need the time after it to beat.
 fn watch(space: &Space) -> Vec<Watched> {
     let heartbeat = Heartbeat::of::<MappedFile>();
     let words = |slot| (space.number(slot).load_acquire(), space.beat(slot).load_acquire());
     let first: Vec<_> = (0..space.layout.members).map(words).collect();
     let mut watched: Vec<_> = first.iter().map(|(number, _)| Watched { silent: Some(*number) }).collect();
-    let begun = Instant::now();
-    while begun.elapsed() < heartbeat.bound() + heartbeat.period() {
+    let mut elapsed = Duration::ZERO;
+    while elapsed < heartbeat.bound() + heartbeat.period() {
+        let begun = Instant::now();
         sleep(heartbeat.period() / 2);
+        elapsed += begun.elapsed().min(heartbeat.period());
         for (slot, watched) in watched.iter_mut().enumerate() {
             if words(slot) != first[slot] {
                 watched.silent = None;

@@ -77,6 +77,18 @@ impl<A: Adapter> Member<A> {
         self.gone(pair, now);
     }
 
+    /// As [`Member::silent`], when another member has cleared what this one claims: all memory of the bank that it may have had is not
+    /// used again.
+    pub fn replaced(&mut self, pair: PairId, now: Nanos) {
+        if self.pairs.consumers.contains_key(&pair) {
+            let locals = self.locals.values().filter(|local| !local.is_private);
+            let locals = locals.filter_map(|local| Some(local.memory.bank()?.0));
+            let lingering = self.slots.lingering().filter_map(|it| Some(it.bank?.0));
+            locals.chain(lingering).for_each(|offset| self.bank.keep(offset));
+        }
+        self.gone(pair, now);
+    }
+
     /// Takes that the other member of a pair is gone, at the time `now`.
     pub fn gone(&mut self, pair: PairId, now: Nanos) {
         self.note_last_claims(pair);

@@ -48,7 +48,7 @@ pub(crate) struct Incumbent {
     space: Arc<Space>,
     pub(crate) slot: usize,
     number: MemberNumber,
-    /// Whether it is there.
+    /// Until the session with it ends.
     there: Arc<AtomicBool>,
 }
 
@@ -157,6 +157,11 @@ impl Peer {
 
     pub(crate) fn is_of(&self, node: NodeId) -> bool {
         self.number.is_some_and(|number| number.node() == node)
+    }
+
+    /// Whether its member still has the slot.
+    pub(crate) fn has_slot(&self, space: &Space) -> bool {
+        self.number.is_none_or(|number| space.number(self.slot).load_acquire() == number.0)
     }
 
     /// The member that has the slot now, for who loads its words without a lock.

@@ -229,7 +229,10 @@ impl Shared {
         let (change, line) = state.peers[at].look(time);
         match change {
             Change::Left => self.forget(state, at, Member::gone),
-            // Its process may only stand still.
+            // Its process may only stand still. Who has taken its slot has cleared what it claims.
+            Change::Lost if !state.peers[at].has_slot(&self.space) => {
+                self.forget(state, at, Member::replaced)
+            }
             Change::Lost => self.forget(state, at, Member::silent),
             Change::Came | Change::Nothing => {}
         }

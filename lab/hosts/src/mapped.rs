@@ -19,9 +19,9 @@ pub struct Mapped {
     pub(crate) device: Option<Device>,
 }
 
-/// How each holder stood when a sequence began, and how often the link of the device had gone down, whose memory it is.
+/// How each holder stood when a sequence began, and how often its link had gone down and that of the device, whose memory it is.
 #[derive(Clone, Debug)]
-pub struct Start(Vec<(HostId, SequenceStart, Losses)>, u64);
+pub struct Start(Vec<(HostId, SequenceStart, Losses, u64)>, u64);
 
 impl Mapped {
     /// Stores bytes, of which the first and the number are multiples of eight.
@@ -86,8 +86,11 @@ impl Mapped {
     pub fn start(&self) -> (SequenceStatus, Option<Start>) {
         let mut holders = Vec::new();
         for (host, view) in self.there() {
-            match (view.start(), self.sessions.losses(*host)) {
-                ((SequenceStatus::Ok, Some(start)), Some(losses)) => holders.push((*host, start, losses)),
+            // A holder says what its link has lost when it looks, and the switch at once.
+            match (view.start(), self.sessions.losses(*host), self.sessions.core.downs_of(*host)) {
+                ((SequenceStatus::Ok, Some(start)), Some(losses), Some(downs)) => {
+                    holders.push((*host, start, losses, downs));
+                }
                 _ => return (SequenceStatus::Pending, None),
             }
         }
@@ -114,13 +117,15 @@ impl Mapped {
             let _ = self.sessions.confirm(*host);
         }
         let mut worst = SequenceStatus::NotRetriable;
-        for (host, began, losses) in &start.0 {
+        for (host, began, losses, downs) in &start.0 {
             // Whoever is gone has no use for what was stored.
             let Some((_, view)) = self.there().find(|(it, _)| it == host) else { continue };
-            let has_lost = is_device_lost || self.sessions.losses(*host) != Some(*losses);
+            let now = self.sessions.core.downs_of(*host);
+            let has_lost =
+                is_device_lost || now != Some(*downs) || self.sessions.losses(*host) != Some(*losses);
             let found = match view.check(*began) {
                 SequenceStatus::Ok if !has_lost => SequenceStatus::Ok,
-                SequenceStatus::Ok if is_up => SequenceStatus::Retriable,
+                SequenceStatus::Ok if is_up && now.is_some() => SequenceStatus::Retriable,
                 SequenceStatus::Ok => SequenceStatus::Pending,
                 SequenceStatus::NotRetriable => continue,
                 found => found,

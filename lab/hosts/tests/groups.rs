@@ -140,6 +140,44 @@ fn sequence_finds_what_the_link_of_one_holder_has_lost() {
     assert_eq!(results[0], SequenceStatus::Retriable);
 }
 
+/// A holder whose program does nothing while its link goes down and comes up says nothing of it, and its copy misses the store.
+#[test]
+fn sequence_finds_what_the_link_of_a_holder_has_lost_that_has_not_looked_since() {
+    let met = AtomicU32::new(0);
+    let us = |at: u64| Picoseconds::from_ns(at * 1_000);
+    let happens = |hosts: &mut Hosts| {
+        hosts.link_will_change(HostId(1), us(8_000), false);
+        hosts.link_will_change(HostId(1), us(8_010), true);
+    };
+    let holder = |core: Core, wiring: Wiring| {
+        let mut member = among(&core, &wiring, 2);
+        let (_, region) = hold(&mut member, BYTES);
+        meet(&mut member, &met, 2);
+        member.serve(us(7_990), |_| false);
+        core.sleep_until(us(8_100));
+        assert_eq!(core.load(region, 0), 0, "its link was down");
+        rest(&mut member, 100_000);
+        SequenceStatus::Ok
+    };
+    let writer = |core: Core, wiring: Wiring| {
+        let mut member = among(&core, &wiring, 2);
+        meet(&mut member, &met, 2);
+        let remote = connected(&mut member);
+        let map = member.map_group(remote, GROUP, part(0, BYTES)).unwrap();
+        member.serve(us(7_995), |_| false);
+        let start = map.start().1.unwrap();
+        core.sleep_until(us(8_005));
+        assert_eq!(map.start().0, SequenceStatus::Pending);
+        map.store_word(0, 7);
+        map.flush();
+        core.sleep_until(us(8_050));
+        map.check(&start)
+    };
+    let programs: Vec<HostProgram<'_, SequenceStatus>> = vec![Box::new(writer), Box::new(holder)];
+    let (results, _) = each(switched(2, 2), happens, programs);
+    assert_eq!(results[0], SequenceStatus::Retriable);
+}
+
 /// Blocks are stored to a group in sequences while links of holders and of the writer go down, and stores leave in any order.
 #[test]
 fn copies_of_holders_are_exact_although_links_go_down() {

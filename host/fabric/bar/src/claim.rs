@@ -40,6 +40,11 @@ pub(crate) fn claim(space: &Space, number: u64, wanted: Option<usize>) -> Result
     }
 }
 
+/// Gives back a slot that a member of this number has taken and not used.
+pub(crate) fn release(space: &Space, slot: usize, number: u64) {
+    swap(space, slot, (number, 0));
+}
+
 /// What a slot was while it was watched.
 #[derive(Clone, Copy, Debug)]
 struct Watched {

@@ -31,6 +31,9 @@ pub enum OpenError {
     /// The header says what cannot be.
     #[error("the header of the memory makes no sense: {members} members, boards of {entries} entries")]
     Unsound { members: u64, entries: u64 },
+    /// Two processes were the first at the same time, with different numbers of members or bytes.
+    #[error("another process made the memory one of other members or bytes at the same time; open it again")]
+    Remade,
     /// Another member has the slot, or the memory has no such slot.
     #[error("slot {slot} of the memory is another member's, or the memory has none of that number")]
     SlotTaken { slot: usize },

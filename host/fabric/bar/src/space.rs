@@ -84,6 +84,13 @@ impl Space {
         Ok(Arc::new(Space { segment, region, layout, is_mute: AtomicBool::new(false) }))
     }
 
+    /// Looks whether the header still is that of the layout: who came first at the same time may have written another one.
+    pub(crate) fn check_header(&self) -> Result<(), OpenError> {
+        let [bytes, counts] = [BYTES_AT, COUNTS_AT].map(|at| self.region.word(at).load_acquire());
+        let said = header(self.segment.bytes() as u64, bytes, counts)?;
+        if said == self.layout { Ok(()) } else { Err(OpenError::Remade) }
+    }
+
     fn at(&self, offset: u64) -> usize {
         // A layout is inside of the mapping, whose size is a `usize`.
         offset as usize
@@ -261,6 +268,16 @@ mod tests {
         let first = open(&memory, 4).unwrap();
         assert_eq!(open(&memory, 16).unwrap().layout, first.layout);
         assert_eq!(first.layout.members, 4);
+    }
+
+    #[test]
+    fn who_came_first_at_the_same_time_with_other_members_is_noticed() {
+        let (_dir, memory) = memory(4 << 20);
+        let space = open(&memory, 4).unwrap();
+        assert!(space.check_header().is_ok());
+        space.region.word(FORMAT_AT).store(0);
+        open(&memory, 8).unwrap();
+        assert!(matches!(space.check_header(), Err(OpenError::Remade)));
     }
 
     #[test]

@@ -8,8 +8,8 @@ use crate::ids::{AdapterNumber, Name, NodeId, Slot};
 use crate::link::LinkWord;
 use crate::segment::memory::Memory;
 use layout::{
-    EntryState, FORMAT_WORD, IDENTITY, LIFE, Life, NODE, entry_group, entry_state, entry_word, link_word,
-    memory_of, memory_words, name_of, name_word,
+    EntryState, FORMAT_WORD, IDENTITY, LIFE, Life, NODE, entry_group, entry_listed, entry_state, entry_word,
+    link_word, memory_of, memory_words, name_of, name_word,
 };
 
 /// The board of this member.
@@ -62,6 +62,12 @@ impl<P: PublishPort> OwnBoard<P> {
             self.port.publish(entry_word(slot, word), value);
         }
         self.set_group(slot, 0);
+        self.port.publish(entry_listed(slot), 0);
+    }
+
+    /// Says that a list says who may connect to an entry.
+    pub(crate) fn set_listed(&mut self, slot: Slot) {
+        self.port.publish(entry_listed(slot), 1);
     }
 
     /// Says which segment of several holders an entry is.
@@ -89,6 +95,8 @@ pub(crate) struct Entry {
     pub(crate) memory: Memory,
     /// Which segment of several holders it is; zero if it is none.
     pub(crate) group: u64,
+    /// Its member says who may connect.
+    pub(crate) is_listed: bool,
 }
 
 /// How often an entry is read that changes meanwhile. Its member changes it a few times in its life; one that does so all the time
@@ -101,7 +109,8 @@ pub(crate) fn read_entry(board: &impl ViewPort, slot: Slot) -> Option<Entry> {
         let state = EntryState::of(board.load(entry_state(slot)));
         let [name, bytes, memory, number] = [1, 2, 3, 4].map(|word| board.load(entry_word(slot, word)));
         let (memory, group) = (memory_of(memory, number), read_group(board, slot));
-        let entry = Entry { state, name: name_of(name), bytes, memory, group };
+        let is_listed = board.load(entry_listed(slot)) != 0;
+        let entry = Entry { state, name: name_of(name), bytes, memory, group, is_listed };
         (EntryState::of(board.load(entry_state(slot))) == state).then_some(entry)
     })
 }

@@ -1,6 +1,7 @@
 //! Calls of a program on its member.
 
 mod connect;
+mod export;
 mod holders;
 mod interrupt;
 mod local;

@@ -30,13 +30,15 @@ impl<A: Adapter> Member<A> {
         Some(Borrowed { pair: connection.pair, lent, bytes: connection.bytes, memory: connection.memory })
     }
 
-    /// The segment whose memory is asked for, if the member of a pair may have it: one that other members can map, and that it is connected
-    /// to or could hold together with this one. Memory of the bank that was passed stays when the segment is removed.
+    /// The segment whose memory is asked for, if the member of a pair may have it: one that other members can map, that lets it connect, and
+    /// that it is connected to or could hold together with this one. Memory of the bank that was passed stays when the segment is removed.
     pub fn lends(&mut self, pair: PairId, lent: Lent) -> Option<(LocalSegment, Memory)> {
-        let claims = &self.pairs.consumers.get(&pair)?.claims;
-        let claim = Claim::of(claims.load(u32::from(lent.slot.0)));
+        let consumer = self.pairs.consumers.get(&pair)?;
+        let claim = Claim::of(consumer.claims.load(u32::from(lent.slot.0)));
         let (local, _) = self.lent(lent)?;
-        let is_held = self.locals.get(&local).is_some_and(|local| local.group != 0);
+        let local =
+            self.locals.get(&local).filter(|local| local.access.lets(consumer.node, consumer.user))?;
+        let is_held = local.group != 0;
         if is_held || claim.is_of(lent.incarnation) { self.lends_itself(lent) } else { None }
     }
 

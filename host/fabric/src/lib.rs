@@ -13,6 +13,7 @@
 
 extern crate alloc;
 
+mod access;
 mod bank;
 mod board;
 mod call;
@@ -45,6 +46,7 @@ mod sequence;
 mod told;
 mod want;
 
+pub use access::Access;
 pub use bank::BANK_BYTES;
 pub use board::layout::{BOARD_WORDS, CLAIM_WORDS, COUNT_STRIDE, ENTRY_WORDS, HEADER_WORDS, USE_WORDS};
 pub use call::{Call, Done, Value};

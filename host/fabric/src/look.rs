@@ -1,5 +1,6 @@
 //! Looking: what others publish becomes events, and time goes on.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use beeline_contract_adapter::Adapter;
@@ -108,7 +109,11 @@ impl<A: Adapter> Member<A> {
     /// Keeps of a member that goes what it said last of each segment of this one: it may have disconnected since the last look.
     fn note_last_claims(&mut self, pair: PairId) {
         let Some(consumer) = self.pairs.consumers.remove(&pair) else { return };
-        for local in self.locals.values_mut().filter(|local| !local.is_private) {
+        for local in self
+            .locals
+            .values_mut()
+            .filter(|local| !local.is_private && local.access.lets(consumer.node, consumer.user))
+        {
             let incarnation = local.entry.incarnation;
             local.users.gone(incarnation, consumer.seen(pair, local.slot, incarnation));
         }
@@ -199,7 +204,7 @@ impl<A: Adapter> Member<A> {
     /// The next event of one segment that has a callback, as [`Member::next_callback`] finds it.
     pub fn next_of_local(&mut self, handle: LocalSegment) -> Option<LocalEvent> {
         let local = self.locals.get_mut(&handle).filter(|local| local.has_callback)?;
-        let seen = self.pairs.seen(local.slot, local.entry.incarnation);
+        let seen = self.pairs.seen(Arc::clone(&local.access), local.slot, local.entry.incarnation);
         local.next_event(&self.links, seen)
     }
 
@@ -224,7 +229,7 @@ impl<A: Adapter> Member<A> {
     pub(crate) fn tell_of_local(&mut self, handle: LocalSegment) {
         let Some(local) = self.locals.get_mut(&handle) else { return };
         while !local.waiters.is_empty() {
-            let seen = self.pairs.seen(local.slot, local.entry.incarnation);
+            let seen = self.pairs.seen(Arc::clone(&local.access), local.slot, local.entry.incarnation);
             let Some(event) = local.next_event(&self.links, seen) else { return };
             let outcome = |ticket| Told::Outcome(ticket, Ok(Value::LocalEvent(event)));
             self.told.extend(local.waiters.pop().map(outcome));

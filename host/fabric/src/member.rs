@@ -128,8 +128,13 @@ impl<A: Adapter> Member<A> {
 
     /// Takes in a member that uses segments of this one, with what it claims.
     pub fn admit(&mut self, node: NodeId, claims: A::View) -> PairId {
+        self.admit_user(node, None, claims)
+    }
+
+    /// As [`Member::admit`], a member of another user, who may connect to what is exported to that user ([`Member::export`]) and to nothing else.
+    pub fn admit_user(&mut self, node: NodeId, user: Option<u32>, claims: A::View) -> PairId {
         let pair = PairId(self.number());
-        self.pairs.consumers.insert(pair, Consumer { node, claims });
+        self.pairs.consumers.insert(pair, Consumer { node, user, claims });
         pair
     }
 

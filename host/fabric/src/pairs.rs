@@ -1,9 +1,11 @@
 //! Members that this one uses, and members that use this one.
 
 use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
 
 use beeline_contract_adapter::{Adapter, PublishPort, ViewPort};
 
+use crate::access::Access;
 use crate::board::layout::{Claim, EntryState, Phase, count_word};
 use crate::board::{Entry, is_of, read_entry, read_life, read_link};
 use crate::claims::{Unclaimed, claim};
@@ -22,7 +24,7 @@ const CLAIMS: u32 = 4;
 /// The pairs of this member.
 pub(crate) struct Pairs<A: Adapter> {
     pub(crate) providers: BTreeMap<PairId, Provider<A>>,
-    pub(crate) consumers: BTreeMap<PairId, Consumer<A>>,
+    pub(crate) consumers: BTreeMap<PairId, Consumer<A::View>>,
 }
 
 /// A member whose segments this one uses.
@@ -42,12 +44,14 @@ pub(crate) struct Ports<A: Adapter> {
 }
 
 /// A member that uses segments of this one.
-pub(crate) struct Consumer<A: Adapter> {
+pub(crate) struct Consumer<V> {
     pub(crate) node: NodeId,
-    pub(crate) claims: A::View,
+    /// Its user, if that is another one than this member's.
+    pub(crate) user: Option<u32>,
+    pub(crate) claims: V,
 }
 
-impl<A: Adapter> Consumer<A> {
+impl<V: ViewPort> Consumer<V> {
     /// Whether it claims any incarnation of an entry.
     pub(crate) fn claims_any(&self, slot: Slot) -> bool {
         Claim::of(self.claims.load(u32::from(slot.0))).keeps_entry()
@@ -85,13 +89,24 @@ impl<A: Adapter> Pairs<A> {
         self.providers.get_mut(&pair)?.ports.as_mut()
     }
 
-    /// What members say of their connections to an entry of this member's board.
-    pub(crate) fn seen(&self, slot: Slot, incarnation: u32) -> impl Iterator<Item = Seen> + Clone {
-        self.consumers.iter().map(move |(pair, consumer)| consumer.seen(*pair, slot, incarnation))
+    /// What members that may connect say of their connections to an entry of this member's board.
+    pub(crate) fn seen(
+        &self,
+        access: Arc<Access>,
+        slot: Slot,
+        incarnation: u32,
+    ) -> impl Iterator<Item = Seen> + Clone {
+        let those =
+            self.consumers.iter().filter(move |(_, consumer)| access.lets(consumer.node, consumer.user));
+        those.map(move |(pair, consumer)| consumer.seen(*pair, slot, incarnation))
     }
 
-    pub(crate) fn claims(&self) -> impl Iterator<Item = &A::View> {
-        self.consumers.values().map(|consumer| &consumer.claims)
+    /// What members claim that may connect.
+    pub(crate) fn claims(&self, access: Arc<Access>) -> impl Iterator<Item = &A::View> {
+        self.consumers
+            .values()
+            .filter(move |consumer| access.lets(consumer.node, consumer.user))
+            .map(|consumer| &consumer.claims)
     }
 
     /// Members that use this one, with what they claim.

@@ -1,5 +1,6 @@
 //! What a member has, for who looks at a fabric and takes no part in it.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use beeline_contract_adapter::Adapter;
@@ -96,7 +97,7 @@ impl<A: Adapter> Member<A> {
         // A handle's number is not more than the last one, so there is always a next.
         let from = LocalSegment(after.saturating_add(1));
         self.locals.range(from..).map(|(handle, local)| {
-            let seen = self.pairs.seen(local.slot, local.entry.incarnation);
+            let seen = self.pairs.seen(Arc::clone(&local.access), local.slot, local.entry.incarnation);
             SegmentReport {
                 number: handle.0,
                 id: local.id(),

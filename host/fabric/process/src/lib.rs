@@ -6,7 +6,7 @@
 //! they load and store, and ring each other.
 //!
 //! The semantics are [`beeline_fabric`]'s, whose calls come in here; who carries out what they want is said in `shared.rs`. Not here:
-//! handles and codes of SISCI (`api/sisci`), shared and named interrupts, memory of other users.
+//! handles and codes of SISCI (`api/sisci`), shared and named interrupts, interrupts of other users.
 #![forbid(unsafe_code)]
 
 mod backing;
@@ -34,6 +34,7 @@ mod shared;
 mod state;
 mod survey;
 mod terms;
+mod users;
 mod words;
 mod yard;
 
@@ -50,4 +51,5 @@ pub use queue::{MessageQueue, QueueConfig, Received, Sent};
 pub use sequence::Sequence;
 pub use survey::{AskError, Report, Survey, SurveyError};
 pub use terms::Terms;
+pub use users::{NodeOfUser, OtherUsers};
 pub use words::WordsError;

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use beeline_domain::{Domain, DomainConfig, Offer, OfferOptions};
 use beeline_fabric::{
-    AdapterNumber, BANK_BYTES, Call, Config, LocalSegment, Member, MemberNumber, NodeId, Part, Refusal,
-    RemoteSegment, Told, Value,
+    Access, AdapterNumber, BANK_BYTES, Call, Config, LocalSegment, Member, MemberNumber, NodeId, Part,
+    Refusal, RemoteSegment, Told, Value,
 };
 use beeline_mmio::{
     MapError, MemoryOptions, Region, RegisterError, RegisteredMemory, SharedMemory, ThisProcess,
@@ -26,6 +26,7 @@ use crate::several::Several;
 use crate::shared::{LetsGo, Of, Shared};
 use crate::state::State;
 use crate::terms::Terms;
+use crate::users::OtherUsers;
 use crate::words::{BOARD, Published};
 
 /// Members that may use this one's segments at the same time.
@@ -64,13 +65,21 @@ impl FabricMember {
     /// all segments together, and forbids what others read of this member if it is below 8 MiB. Memory is sparse and takes what is used
     /// of it.
     pub fn open(config: FabricConfig) -> Result<Self, OpenError> {
+        FabricMember::open_with(config, OtherUsers::default())
+    }
+
+    /// As [`FabricMember::open`], with other users. Their nodes are among [`FabricConfig::nodes`].
+    ///
+    /// # Errors
+    /// As [`FabricMember::open`].
+    pub fn open_with(config: FabricConfig, users: OtherUsers) -> Result<Self, OpenError> {
         let FabricConfig { domain, node, adapters, nodes } = config;
         let domain = Domain::open(&domain)?;
         let (number, member) = random(node)?;
         let (board, board_view, board_memory) = Published::new("beeline-board", BOARD)?;
         let (bells, bells_memory) = Bells::create()?;
         let bank = Arc::new(bank()?);
-        let names = Names::join(domain.clone(), node, number)?;
+        let names = Names::join_with(domain.clone(), node, number, &users)?;
         let mut tables = Member::new(Config { node, adapters, nodes }, board);
         tables.limit_bank(bank.bytes() as u64);
         let shared = Arc::new_cyclic(|itself| Shared {
@@ -93,7 +102,9 @@ impl FabricMember {
             terms: RwLock::default(),
         });
         let service = Box::new(Welcoming::new(&shared));
-        let options = OfferOptions { max_connections: MAX_CONSUMERS, ..OfferOptions::default() };
+        let allowed_uids = users.admitted;
+        let options =
+            OfferOptions { max_connections: MAX_CONSUMERS, allowed_uids, ..OfferOptions::default() };
         let offer = domain.offer_with(&offer_name(node, member), service, options)?;
         let engine = Arc::new(Engine::new(&shared));
         let keeps_maps = Arc::downgrade(&engine);
@@ -156,6 +167,7 @@ impl FabricMember {
             }
             Call::RemoveSegment { local, is_forced } => self.shared.remove_for_program(local, is_forced),
             Call::Disconnect(remote) => self.shared.disconnect(remote),
+            call @ Call::Connect { .. } => self.shared.connect(call),
             call => self.shared.call(call),
         }
     }
@@ -226,6 +238,18 @@ impl FabricMember {
         make: impl FnOnce() -> Result<RegisteredMemory, RegisterError>,
     ) -> Result<(), NotRegistered> {
         self.shared.register_program((local, bytes), make)
+    }
+
+    /// Says who may connect to a segment, instead of all processes of its user. Its memory is new and zero, is no part of what every member
+    /// has mapped, and its descriptor is passed to who may connect and to nobody else. Who may not is refused
+    /// ([`Refusal::ConnectionRefused`]). The users are those that the kernel says; of which node a process is it says itself, so among
+    /// processes of one user a list of nodes keeps out who goes by its calls.
+    ///
+    /// # Errors
+    /// [`Refusal::IllegalParameter`]: there is no such segment. [`Refusal::IllegalOperation`]: it is private, held by several, mapped, or
+    /// prepared. [`Refusal::Nospc`]: there is no memory for it.
+    pub fn export(&self, local: LocalSegment, access: Access) -> Result<(), Refusal> {
+        self.shared.export(local, access)
     }
 
     /// The next event of a segment or a connection that has a callback. Attempts to connect that are made asynchronously go on with it, too.

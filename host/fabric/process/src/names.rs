@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use beeline_domain::{Domain, Entry, Holder, Kind, PutError, Registry, RegistryError};
+use beeline_domain::{Domain, DomainError, Entry, Holder, Kind, PutError, Registry, RegistryError};
 use beeline_fabric::{
     Answer, Candidate, Found, InterruptNumber, MemberNumber, Name, NameKind, NameOp, NodeId, Slot,
 };
+
+use crate::error::OpenError;
+use crate::users::{NodeOfUser, OtherUsers};
 
 /// The kind of an entry of a registry.
 pub(crate) fn kind(of: NameKind) -> Kind {
@@ -49,6 +52,8 @@ pub(crate) fn node_of(registry: &str) -> Option<NodeId> {
 #[derive(Debug)]
 pub(crate) struct Names {
     domain: Domain,
+    /// The domains of other users that have nodes.
+    foreign: BTreeMap<NodeId, Domain>,
     node: NodeId,
     number: NonZeroU64,
     registries: Mutex<BTreeMap<NodeId, Registry>>,
@@ -62,11 +67,26 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    pub(crate) fn join(domain: Domain, node: NodeId, member: NonZeroU64) -> Result<Self, RegistryError> {
+    #[cfg(test)]
+    fn join(domain: Domain, node: NodeId, member: NonZeroU64) -> Result<Self, OpenError> {
+        Names::join_with(domain, node, member, &OtherUsers::default())
+    }
+
+    pub(crate) fn join_with(
+        domain: Domain,
+        node: NodeId,
+        member: NonZeroU64,
+        users: &OtherUsers,
+    ) -> Result<Self, OpenError> {
+        let open = |of: &NodeOfUser| Ok((of.node, Domain::open_foreign(&of.domain, of.uid)?));
+        let foreign = users.nodes.iter().map(open).collect::<Result<_, DomainError>>()?;
         let holders = Mutex::new(Some(BTreeMap::new()));
         let (registries, joining, left) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let names = Names { domain, node, number: member, registries, holders, joining, left };
+        let names = Names { domain, foreign, node, number: member, registries, holders, joining, left };
         names.holder(node)?;
+        if !users.admitted.is_empty() {
+            names.registry(node)?.let_others_read()?;
+        }
         Ok(names)
     }
 
@@ -226,9 +246,21 @@ impl Names {
 
     /// The registry of a node, if anybody of it has ever joined: who looks for somebody makes nothing.
     fn existing(&self, node: NodeId) -> Result<Option<Registry>, RegistryError> {
+        if self.foreign.contains_key(&node) {
+            return match self.registry(node) {
+                // Nobody of it has joined.
+                Err(RegistryError::Absent { .. }) => Ok(None),
+                registry => registry.map(Some),
+            };
+        }
         let is_known = lock(&self.registries).contains_key(&node);
         let is_there = is_known || self.domain.registries()?.contains(&registry_name(node));
         if is_there { self.registry(node).map(Some) } else { Ok(None) }
+    }
+
+    /// The domain that members of a node have joined.
+    pub(crate) fn domain_of(&self, node: NodeId) -> &Domain {
+        self.foreign.get(&node).unwrap_or(&self.domain)
     }
 
     /// The registry of a node, opened once, and made if it is not there.
@@ -237,7 +269,7 @@ impl Names {
             return Ok(registry.clone());
         }
         // Not under the lock: it makes a file. Whoever does so at the same time has the same registry.
-        let registry = self.domain.registry(&registry_name(node))?;
+        let registry = self.domain_of(node).registry(&registry_name(node))?;
         lock(&self.registries).insert(node, registry.clone());
         Ok(registry)
     }

@@ -81,16 +81,21 @@ impl Pair {
         self.other.as_ref().map(|other| &other.peer)
     }
 
+    /// The user of the other process, if that is another one than this process's.
+    pub(crate) fn other_user(&self) -> Option<u32> {
+        other_user(self.peer()?)
+    }
+
     /// The connection to a member that is used, over which it can be asked; `None` if that is this process.
     pub(crate) fn connection(&self) -> Option<&Arc<Connection>> {
         self.other.as_ref()?.connection.as_ref()
     }
 
-    /// The bank of a member that is used.
+    /// The bank of a member that is used. Nobody has that of another user's.
     pub(crate) fn bank(&self) -> Option<&Arc<SharedMemory>> {
         match &self.side {
-            Side::Using { bank, .. } => Some(bank),
-            Side::Used(_) => None,
+            Side::Using { bank, .. } if self.other_user().is_none() => Some(bank),
+            Side::Using { .. } | Side::Used(_) => None,
         }
     }
 
@@ -109,6 +114,11 @@ impl Pair {
             Side::Using { .. } => None,
         }
     }
+}
+
+/// The user of a process, if that is another one than this process's.
+pub(crate) fn other_user(peer: &Peer) -> Option<u32> {
+    (peer.uid() != rustix::process::geteuid().as_raw()).then(|| peer.uid())
 }
 
 /// Why a member is not reached.

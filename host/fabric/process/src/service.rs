@@ -4,13 +4,15 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
 
 use beeline_domain::{Answer, Disposer, Peer, Refusal, Reply, Service};
+use beeline_mmio::{MemoryOptions, SharedMemory};
 
+use crate::bell::Bells;
 use crate::interrupts::inbox::User;
 use crate::packets::{Fetch, Hello, Welcome};
-use crate::pair::{Pair, memories};
+use crate::pair::{Pair, memories, other_user};
 use crate::questions::Question;
 use crate::shared::Shared;
-use crate::words::{CLAIMS, View};
+use crate::words::{CLAIMS, View, WordsError};
 use crate::yard::Yard;
 
 /// Takes in members that use this one's segments.
@@ -25,7 +27,11 @@ pub(crate) struct Welcoming {
 impl Service for Welcoming {
     fn connected(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
         if Question::is_one(request) {
-            return Ok(self.asked(request, fds));
+            return Ok(match other_user(peer) {
+                None => self.asked(request, fds),
+                // Some are answered by doing something.
+                Some(_) => Answer::refusal(Refusal::new("questions are answered to this user alone"), fds),
+            });
         }
         let hello = match Hello::of(request) {
             Ok(hello) => hello,
@@ -97,16 +103,27 @@ fn welcome(shared: &Shared, peer: &Peer, hello: Hello, fds: Vec<OwnedFd>) -> Res
         memories(fds, "claims and a yard", &shared.domain.disposer()).map_err(|error| failed(&error))?;
     let claims = View::of(claims, CLAIMS).map_err(|error| failed(&error))?;
     let yard = Yard::of(yard, hello.yard_bytes).map_err(|error| failed(&error))?;
+    let other_user = other_user(peer);
     // Before the member is taken in, so that nothing fails afterwards.
     let board = shared.board.fd().try_clone_to_owned().map_err(|error| failed(&error))?;
-    let bank = shared.bank.fd().try_clone_to_owned().map_err(|error| failed(&error))?;
-    let bells = shared.bells_memory.fd().try_clone_to_owned().map_err(|error| failed(&error))?;
+    let [bank, bells] = match other_user {
+        None => [shared.bank.fd(), shared.bells_memory.fd()].map(|fd| fd.try_clone_to_owned()),
+        Some(_) => nobodys().map_err(|error| failed(&error))?.map(|memory| Ok(memory.into_fd())),
+    };
+    let (bank, bells) = (bank.map_err(|error| failed(&error))?, bells.map_err(|error| failed(&error))?);
     let pair = Pair::of_consumer(peer, User { uses: claims.clone(), yard }, shared.rung());
-    shared.admit(hello.who.node, claims, pair);
+    shared.admit(hello.who.node, other_user, claims, pair);
     if !peer.is_alive() {
         // Nobody else may tell of one that has gone before it was taken in.
         shared.domain.disposer().dispose(Look(Weak::clone(&shared.itself)));
     }
-    let welcome = Welcome { bank_bytes: shared.bank.bytes() as u64 };
+    let bank_bytes = if other_user.is_none() { shared.bank.bytes() } else { 1 };
+    let welcome = Welcome { bank_bytes: bank_bytes as u64 };
     Ok(Reply { payload: welcome.to_bytes(), fds: vec![board, bank, bells] })
+}
+
+/// What a member of another user gets in the place of the bank and the bells: memory that nobody else has.
+fn nobodys() -> Result<[SharedMemory; 2], WordsError> {
+    let bank = SharedMemory::create("beeline-no-bank", 1, MemoryOptions::default())?;
+    Ok([bank, Bells::create()?.1])
 }

@@ -4,6 +4,7 @@
 //! call carries out what the member wants for it, without the lock, and brings the answer back. The domain's thread never takes it.
 //! What another process may delay, the first contact with a member, has a thread of its own.
 
+mod exporting;
 mod holding;
 mod lending;
 mod making;
@@ -212,8 +213,8 @@ impl Shared {
     }
 
     /// Takes in a member that uses this one's segments.
-    pub(crate) fn admit(&self, node: NodeId, claims: View, pair: Pair) {
-        self.enter(|state, _| state.admit(node, claims, pair));
+    pub(crate) fn admit(&self, node: NodeId, other_user: Option<u32>, claims: View, pair: Pair) {
+        self.enter(|state, _| state.admit(node, other_user, claims, pair));
     }
 
     /// Looks at what other members publish, and who is gone.

@@ -70,9 +70,9 @@ impl State {
         }
     }
 
-    pub(crate) fn admit(&mut self, node: NodeId, claims: View, pair: Pair) {
-        let number = self.member.admit(node, claims);
-        if let Some(user) = pair.user() {
+    pub(crate) fn admit(&mut self, node: NodeId, other_user: Option<u32>, claims: View, pair: Pair) {
+        let number = self.member.admit_user(node, other_user, claims);
+        if let Some(user) = pair.user().filter(|_| other_user.is_none()) {
             self.interrupts.values().for_each(|interrupt| interrupt.admit(number, user));
         }
         self.pairs.insert(number, pair);
@@ -144,7 +144,7 @@ impl State {
 
     fn add_interrupt(&mut self, local: LocalInterrupt, interrupt: Waited) {
         for (number, pair) in &self.pairs {
-            if let Some(user) = pair.user() {
+            if let Some(user) = pair.user().filter(|_| pair.other_user().is_none()) {
                 interrupt.admit(*number, user);
             }
         }

@@ -40,6 +40,11 @@ pub(crate) fn entry_group(slot: Slot) -> u32 {
     entry_word(slot, 5)
 }
 
+/// The word of an entry that is not zero if a list says who may connect to it.
+pub(crate) fn entry_listed(slot: Slot) -> u32 {
+    entry_word(slot, 6)
+}
+
 /// A word of an entry: 1 says what it is and its number, 2 is the size of a segment, 3 the kind and 4 the place of its memory.
 pub(crate) fn entry_word(slot: Slot, word: u32) -> u32 {
     HEADER_WORDS + ENTRY_WORDS * u32::from(slot.0) + word

@@ -227,7 +227,17 @@ impl<A: Adapter> Member<A> {
             self.ring([pair]);
         }
         let Some(remote) = self.remotes.get_mut(&handle) else { return };
-        let connection = Connection { pair, slot, incarnation, bytes, memory, group, paths, is_lost: false };
+        let connection = Connection {
+            pair,
+            slot,
+            incarnation,
+            bytes,
+            memory,
+            group,
+            paths,
+            is_listed: entry.is_listed,
+            is_lost: false,
+        };
         let was = core::mem::replace(&mut remote.stage, Stage::Connected(connection));
         let (ticket, candidates) = match was {
             Stage::Connecting(Attempt { ticket, step: Step::Trying { candidates, .. }, .. }) => {

@@ -203,8 +203,17 @@ impl<A: Adapter> Member<A> {
             };
             let (entry, incarnation) = (claimed.entry, claimed.entry.state.incarnation);
             let (bytes, memory, group, paths) = (entry.bytes, entry.memory, entry.group, claimed.paths);
-            let connection =
-                Connection { pair, slot, incarnation, bytes, memory, group, paths, is_lost: false };
+            let connection = Connection {
+                pair,
+                slot,
+                incarnation,
+                bytes,
+                memory,
+                group,
+                paths,
+                is_listed: entry.is_listed,
+                is_lost: false,
+            };
             // Another memory under the same name is another segment.
             if (group, bytes) != (first.group, first.bytes) {
                 self.let_go(&connection);

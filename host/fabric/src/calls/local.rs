@@ -1,5 +1,7 @@
 //! Calls on segments of this member.
 
+use alloc::sync::Arc;
+
 use beeline_contract_adapter::Adapter;
 
 use super::Outcome;
@@ -198,10 +200,11 @@ impl<A: Adapter> Member<A> {
             return Err(Refusal::Busy);
         }
         let (slot, entry, is_private) = (local.slot, local.entry, local.is_private);
+        let access = Arc::clone(&local.access);
         if !is_private {
             if is_forced {
                 self.force(slot, entry.incarnation, freed(entry));
-            } else if !close(self.board.port(), self.pairs.claims(), slot, entry) {
+            } else if !close(self.board.port(), self.pairs.claims(access), slot, entry) {
                 return Err(Refusal::Busy);
             }
         }

@@ -1,10 +1,12 @@
 //! A segment of this member: its state, and what is told of it.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::memory::Memory;
 use super::users::{Seen, Users};
 use super::waiters::Waiters;
+use crate::access::Access;
 use crate::board::layout::{EntryState, LAST_INCARNATION, Phase};
 use crate::event::LocalEvent;
 use crate::ids::{AdapterNumber, Name, SegmentId, Slot};
@@ -21,6 +23,7 @@ pub(crate) struct Local {
     pub(crate) entry: EntryState,
     pub(crate) memory: LocalMemory,
     pub(crate) is_private: bool,
+    pub(crate) access: Arc<Access>,
     /// Its memory was passed to a member that may hold it, too.
     pub(crate) is_lent: bool,
     pub(crate) has_callback: bool,
@@ -85,6 +88,7 @@ impl Local {
             entry: EntryState { phase: Phase::Open, available: 0, ..entry },
             memory,
             is_private: false,
+            access: Arc::default(),
             is_lent: false,
             has_callback: false,
             prepared: Vec::new(),

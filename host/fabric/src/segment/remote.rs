@@ -88,6 +88,8 @@ pub(crate) struct Connection {
     pub(crate) group: u64,
     /// The adapters by which it could be connected to when it was.
     pub(crate) paths: Paths,
+    /// Its member says who may connect.
+    pub(crate) is_listed: bool,
     /// It never comes back.
     pub(crate) is_lost: bool,
 }
@@ -204,8 +206,18 @@ mod tests {
         let mut remote = Remote::new(NodeId(8), Name::segment(SegmentId(1)), adapter, attempt);
         let (pair, slot, memory) = (PairId(1), Slot(0), Memory::Bank { offset: 0 });
         let (incarnation, bytes, group, is_lost, paths) = (1, 64, 0, false, Paths::of(paths));
-        remote.stage =
-            Stage::Connected(Connection { pair, slot, incarnation, bytes, memory, group, paths, is_lost });
+        let is_listed = false;
+        remote.stage = Stage::Connected(Connection {
+            pair,
+            slot,
+            incarnation,
+            bytes,
+            memory,
+            group,
+            paths,
+            is_listed,
+            is_lost,
+        });
         remote
     }
 

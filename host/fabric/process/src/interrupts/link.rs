@@ -58,6 +58,9 @@ impl Shared {
         let (words, (gear, peer)) = self.enter(|state, _| {
             let (pair, words): (PairId, Words<Coherent>) = state.member.trigger(remote, &self.board_view)?;
             let pair = state.pairs.get(&pair).ok_or(Refusal::NotConnected)?;
+            if pair.other_user().is_some() {
+                return Err(Refusal::ConnectionRefused);
+            }
             let gear = pair.gear().cloned().ok_or(Refusal::System)?;
             Ok::<_, Refusal>((words, (gear, Pair::peer(pair).cloned())))
         })?;

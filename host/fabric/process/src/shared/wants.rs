@@ -93,7 +93,7 @@ impl Shared {
         let reachable = if is_itself {
             self.reach_itself().map_err(Into::into)
         } else {
-            reach(&self.domain, (node, member), self.own, self.rung())
+            reach(self.names.domain_of(node), (node, member), self.own, self.rung())
         };
         let reached = match reachable {
             Ok((made, reached)) => {
@@ -116,7 +116,7 @@ impl Shared {
         let user = Arc::new(User { uses: view.clone(), yard });
         let board = self.board_view.clone();
         let [consumer, provider] = Pair::with_itself(user, Arc::clone(&self.bank), gear, board.clone());
-        self.lock().admit(self.own.node, view, consumer);
+        self.lock().admit(self.own.node, None, view, consumer);
         Ok((provider, Reached::Provider { board, claims }))
     }
 }

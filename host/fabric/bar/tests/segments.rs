@@ -129,7 +129,7 @@ fn events_are_told_to_who_waits() {
 fn connecting_waits_until_the_time_is_over() {
     let memory = Memory::new();
     let (mut owner, mut user) = (memory.member(4), memory.member(8));
-    user.expect("connect s 4 7 20", "Timeout");
+    user.expect("connect s 4 7 20", "TimeoutNoSegment");
     user.expect("connect s 12 7 0", "NodeNotResponding");
     user.expect("connect s 99 7 0", "NoSuchNodeid");
     user.expect("probe 4", "ok");

@@ -144,7 +144,10 @@ impl HostMember {
     /// Whether the host of a node lives and both sides have all that the other has published.
     pub fn is_joined(&self, node: NodeId) -> bool {
         let there = |peer: &&Peer| node_of(peer.host) == node;
-        self.peers.iter().find(there).is_some_and(|peer| peer.is_there() && self.sessions.is_whole(peer.host))
+        self.peers
+            .iter()
+            .find(there)
+            .is_some_and(|peer| peer.consumer.is_some() && self.sessions.is_whole(peer.host))
     }
 
     /// Maps a part of a connected segment.
@@ -233,12 +236,16 @@ impl HostMember {
             }
             let peer = &mut self.peers[at];
             if peer.is_there() && peer.consumer.is_none() {
+                self.sessions.begin(peer.host);
+            }
+            // Until its words have come anew, those of its last session are here.
+            if peer.is_there() && peer.consumer.is_none() && self.sessions.is_whole(peer.host) {
                 let claimed =
                     self.sessions.wiring.of(self.sessions.core.host()).claimed[usize::from(peer.host.0)];
                 let view = View::new(self.sessions.core.clone(), claimed);
                 peer.consumer = Some(self.member.admit(node_of(peer.host), view));
                 // Its claims count from here on, and so what it confirms.
-                self.sessions.begin(peer.host);
+                self.sessions.count(peer.host);
             }
             let (host, rung) = (peer.host, self.sessions.rung(peer.host));
             peer.rung = rung;
@@ -258,6 +265,7 @@ impl HostMember {
         for pair in pairs.into_iter().flatten() {
             self.member.gone(pair, Nanos(self.sessions.core.now().as_ns()));
         }
+        self.claims[usize::from(self.peers[at].host.0)].clear();
     }
 
     fn carry_out(&mut self) {

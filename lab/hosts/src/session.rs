@@ -54,21 +54,29 @@ impl Said {
 pub(crate) struct Sessions {
     pub core: Core,
     pub wiring: Wiring,
-    /// By host, whether it lives and its claims count.
+    /// By host, whether it lives.
     there: Arc<Vec<AtomicBool>>,
+    /// By host, whether its claims count.
+    counts: Arc<Vec<AtomicBool>>,
 }
 
 impl Sessions {
     pub(crate) fn new(core: Core, wiring: Wiring) -> Self {
         let hosts = wiring.others(core.host()).count() + 1;
-        Sessions { core, wiring, there: Arc::new((0..hosts).map(|_| AtomicBool::new(false)).collect()) }
+        let none = || Arc::new((0..hosts).map(|_| AtomicBool::new(false)).collect());
+        Sessions { core, wiring, there: none(), counts: none() }
     }
 
     pub(crate) fn is_there(&self, peer: HostId) -> bool {
         self.there[usize::from(peer.0)].load(Relaxed)
     }
 
-    /// From here on the claims of a peer count.
+    /// From here on the claims of a peer count, and it is believed what it confirms.
+    pub(crate) fn count(&self, peer: HostId) {
+        self.counts[usize::from(peer.0)].store(true, Relaxed);
+    }
+
+    /// From here on everything is pushed to a peer.
     pub(crate) fn begin(&self, peer: HostId) {
         self.there[usize::from(peer.0)].store(true, Relaxed);
     }
@@ -77,6 +85,9 @@ impl Sessions {
     pub(crate) fn leave(&self, peer: HostId) {
         self.end(peer);
         self.there[usize::from(peer.0)].store(false, Relaxed);
+        self.counts[usize::from(peer.0)].store(false, Relaxed);
+        // It says anew that its words are here.
+        self.core.store(self.wiring.of(self.core.host()).sessions, line_of(peer) + HEARD, 0);
     }
 
     fn own(&self, peer: HostId, word: usize) -> u64 {
@@ -112,7 +123,7 @@ impl Sessions {
     /// Waits until all stores so far are in the peer's memory, and what the peer has pushed before that is here.
     pub(crate) fn confirm(&self, peer: HostId) -> Result<(), Unconfirmed> {
         self.core.fence();
-        if !self.is_there(peer) {
+        if !self.counts[usize::from(peer.0)].load(Relaxed) {
             return Err(Unconfirmed);
         }
         let says = self.core.load_across(self.there(peer, SAID));
@@ -182,6 +193,7 @@ mod tests {
     fn begun(core: &Core, wiring: &Wiring, peer: HostId) -> Sessions {
         let sessions = Sessions::new(core.clone(), wiring.clone());
         sessions.begin(peer);
+        sessions.count(peer);
         while !sessions.is_whole(peer) {
             sessions.renew(peer, || {});
             core.sleep_until(core.now() + at(1));

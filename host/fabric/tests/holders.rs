@@ -41,6 +41,27 @@ fn hold(world: &mut World, who: usize) {
     make_available(world, who, local);
 }
 
+/// What is found of a sequence if the entry of the segment is free after so many loads; `None` if that is not before it is known.
+fn check_while_it_goes(loads: usize, is_shared: bool) -> Option<SequenceStatus> {
+    let mut world = World::of(&[NODES[0], NODES[1]]);
+    if is_shared {
+        share(&mut world, 0);
+    } else {
+        let local = local_of(world.now(0, create(ID, 64)).unwrap());
+        make_available(&mut world, 0, local);
+    }
+    let remote = remote_of(world.now(1, connect(NODES[0], ID)).unwrap());
+    let Value::Started(_, Some(start)) = world.now(1, Call::StartSequence(remote)).unwrap() else {
+        panic!("the links are up");
+    };
+    let board = world.processes[0].board.clone();
+    let state = HEADER_WORDS + ENTRY_WORDS * u32::from(world.slot_of(0, ID).unwrap().0);
+    words::change_after(loads, &board, state, 0);
+    let checked = world.now(1, Call::CheckSequence(remote, start)).unwrap();
+    let Value::Checked(status) = checked else { panic!("{checked:?} is no status") };
+    words::has_changed().then_some(status)
+}
+
 /// What a sequence that begins now finds.
 fn start(world: &mut World, who: usize, remote: RemoteSegment) -> SequenceStatus {
     match world.now(who, Call::StartSequence(remote)).unwrap() {
@@ -119,5 +140,15 @@ fn shared_memory_that_nobody_has_borrowed_is_given_back() {
         world.now(0, Call::RemoveSegment { local, is_forced: false }).unwrap();
         assert_eq!(world.processes[0].punched.is_empty(), is_borrowed);
         assert_eq!(world.processes[0].member.lends(pair, holder.lent), None);
+    }
+}
+
+#[test]
+fn segment_that_goes_at_any_load_of_a_check_is_not_retriable_unless_others_may_hold_it() {
+    for (is_shared, expected) in [(false, SequenceStatus::NotRetriable), (true, SequenceStatus::Pending)] {
+        let found: Vec<_> = (0..).map_while(|loads| check_while_it_goes(loads, is_shared)).collect();
+        assert!(found.contains(&expected), "{found:?}");
+        let allowed = |it: &SequenceStatus| [expected, SequenceStatus::Ok].contains(it);
+        assert!(found.iter().all(allowed), "{found:?}");
     }
 }

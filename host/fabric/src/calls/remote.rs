@@ -121,8 +121,8 @@ impl<A: Adapter> Member<A> {
         let status = match (standing, self.pairs.board(connection.pair)) {
             (Standing::Gone, _) => SequenceStatus::NotRetriable,
             (Standing::There(_), Some(board)) => match connection.connected().check(start, board, own) {
-                // The last holder that was known; another one is looked for.
-                SequenceStatus::NotRetriable => SequenceStatus::Pending,
+                // It went after the look at its standing. The next look asks for another holder, if there may be one.
+                SequenceStatus::NotRetriable if connection.group != 0 => SequenceStatus::Pending,
                 status => status,
             },
             (Standing::There(_), None) => SequenceStatus::Pending,

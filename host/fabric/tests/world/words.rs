@@ -25,11 +25,25 @@ enum Kind {
 
 thread_local! {
     static LOADS: Cell<usize> = const { Cell::new(0) };
+    static CHANGE: RefCell<Option<Change>> = const { RefCell::new(None) };
 }
+
+/// A store of another thread, before the load of this number.
+struct Change(usize, Words, u32, u64);
 
 /// Words that members of this thread have loaded so far.
 pub fn loads() -> usize {
     LOADS.get()
+}
+
+/// Has a word of this value when members of this thread have loaded so many more words.
+pub fn change_after(loads: usize, words: &Words, word: u32, value: u64) {
+    CHANGE.replace(Some(Change(LOADS.get() + loads, words.clone(), word, value)));
+}
+
+/// Whether that has happened.
+pub fn has_changed() -> bool {
+    CHANGE.with_borrow(Option::is_none)
 }
 
 impl Words {
@@ -94,6 +108,11 @@ impl CountPort for Words {
 impl ViewPort for Words {
     fn load(&self, word: u32) -> u64 {
         assert!(!self.1.get(), "a barrier is missing before word {word} is loaded");
+        if let Some(Change(_, words, word, value)) =
+            CHANGE.with_borrow_mut(|change| change.take_if(|change| change.0 <= LOADS.get()))
+        {
+            words.0.borrow_mut().insert(word, value);
+        }
         LOADS.set(LOADS.get() + 1);
         self.load_any(word)
     }

@@ -48,7 +48,9 @@ mod want;
 
 pub use access::Access;
 pub use bank::BANK_BYTES;
-pub use board::layout::{BOARD_WORDS, CLAIM_WORDS, COUNT_STRIDE, ENTRY_WORDS, HEADER_WORDS, USE_WORDS};
+pub use board::layout::{
+    BOARD_WORDS, CLAIM_WORDS, COUNT_STRIDE, ENTRY_WORDS, FORMAT_WORD, HEADER_WORDS, USE_WORDS,
+};
 pub use call::{Call, Done, Value};
 pub use calls::FIRST_CONTACT_NANOS;
 pub use dma::{DmaEntry, DmaQueue, DmaState, MAX_DMA_ENTRIES, PIECE_BYTES, Piece};

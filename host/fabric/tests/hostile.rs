@@ -56,7 +56,7 @@ proptest! {
     fn member_that_lies_harms_its_own_connections_only(lies in prop::collection::vec(lie(), 1..100)) {
         let (board, own_claims, lied_claims) = (Words::default(), Words::default(), Words::default());
         // A board that is right: its format, its node, a life, links, and an available segment of number 7.
-        for (word, value) in [(0, 0x0bee_f001 << 32 | 2), (1, 8), (2, 3), (8, 3), (32, 1 << 32 | 1 << 16 | 1), (33, 1 << 32 | 7), (34, 64)] {
+        for (word, value) in [(0, FORMAT_WORD), (1, 8), (2, 3), (8, 3), (32, 1 << 32 | 1 << 16 | 1), (33, 1 << 32 | 7), (34, 64)] {
             board.0.borrow_mut().insert(word, value);
         }
         let config = Config { node: NODES[0], adapters: vec![adapter(0)], nodes: NODES.to_vec() };

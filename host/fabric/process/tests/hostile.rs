@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use beeline_domain::{Answer, Domain, Entry, Holder, Kind, Offer, Peer, Refusal as Refused, Reply, Service};
-use beeline_fabric::{BOARD_WORDS, Call, Part, Refusal, SequenceStatus, USE_WORDS, Value};
+use beeline_fabric::{BOARD_WORDS, Call, FORMAT_WORD, Part, Refusal, SequenceStatus, USE_WORDS, Value};
 use beeline_fabric_process::{FabricMember, NotMapped};
 use beeline_mmio::{MemoryOptions, ReadOnlyMemory, Region, SharedMemory, Words};
 use support::Fabric;
@@ -158,7 +158,7 @@ fn segment_outside_the_bank_is_not_mapped() {
     let values = [(1, 4), (2, 1), (8, 3), (entry + 1, 1 << 32 | 7), (entry + 2, 1 << 40), (entry + 3, 1)];
     values.into_iter().for_each(|(word, value)| words.store(word, value));
     words.store(entry, 1 << 32 | 1 << 16 | 1);
-    words.store_release(0, 0x0bee_f001 << 32 | 2);
+    words.store_release(0, FORMAT_WORD);
     let _liar = Liar::new(&fabric, move |_| {
         let board = board.try_clone().unwrap();
         Ok(Reply { payload: welcome(BANK as u64), fds: vec![board, bank(BANK), bells()] })
@@ -270,7 +270,7 @@ fn members_that_scribble_over_boards_and_claims_harm_nobody_else() {
     let right = [right.as_slice(), &[(entry, 1 << 32 | 1 << 16 | 1)]].concat();
     words.store(1, 4);
     right.iter().for_each(|(word, value)| words.store(*word, *value));
-    words.store_release(0, 0x0bee_f001 << 32 | 2);
+    words.store_release(0, FORMAT_WORD);
     let _liar = Liar::new(&fabric, move |_| {
         let board = board.try_clone().unwrap();
         Ok(Reply { payload: welcome(BANK as u64), fds: vec![board, bank(BANK), bells()] })

@@ -7,7 +7,9 @@ use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
 
 use beeline_domain::{Answer, Connection, Entry, Kind, Peer, Refusal as Refused, Reply, Service};
-use beeline_fabric::{AdapterNumber, BOARD_WORDS, Call, LocalSegment, Part, Refusal, USE_WORDS, Value};
+use beeline_fabric::{
+    AdapterNumber, BOARD_WORDS, Call, FORMAT_WORD, LocalSegment, Part, Refusal, USE_WORDS, Value,
+};
 use beeline_fabric_process::{FabricMember, Map, NotMapped};
 use beeline_mmio::{MemoryOptions, ReadOnlyMemory, Region, SharedMemory, Words};
 use rustix::process::Signal;
@@ -148,7 +150,7 @@ fn board() -> (Words, OwnedFd) {
     let values = [(1, 4), (2, 1), (8, 3), (entry + 1, 1 << 32 | 7), (entry + 2, PAGE), (entry + 3, 2)];
     values.into_iter().for_each(|(word, value)| words.store(word, value));
     words.store(entry, 5 << 32 | 1 << 16 | 1);
-    words.store_release(0, 0x0bee_f001 << 32 | 2);
+    words.store_release(0, FORMAT_WORD);
     (words, board)
 }
 

@@ -24,7 +24,8 @@ pub(crate) const NODE: u32 = 1;
 pub(crate) const LIFE: u32 = 2;
 const FIRST_LINK: u32 = 8;
 
-pub(crate) const FORMAT_WORD: u64 = 0x0bee_f001 << 32 | 2;
+/// What the first word of a board says.
+pub const FORMAT_WORD: u64 = 0x0bee_f001 << 32 | 2;
 
 pub(crate) fn link_word(adapter: u32) -> u32 {
     FIRST_LINK + adapter

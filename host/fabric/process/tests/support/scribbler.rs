@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use beeline_domain::{Answer, Connection, Domain, Entry, Holder, Kind, Offer, Peer, Refusal, Reply, Service};
-use beeline_fabric::{BOARD_WORDS, USE_WORDS};
+use beeline_fabric::{BOARD_WORDS, FORMAT_WORD, USE_WORDS};
 use beeline_fabric_process::FabricMember;
 use beeline_mmio::{MemoryOptions, ReadOnlyMemory, ReadOnlyRegion, Region, SharedMemory};
 
@@ -239,7 +239,7 @@ impl Liar {
     /// What a word says in the board of a member that does not lie.
     fn right(&self, word: usize) -> u64 {
         match word {
-            0 => 0x0bee_f001 << 32 | 2,
+            0 => FORMAT_WORD,
             1 => 12,
             2 => 1,
             8 => 3,

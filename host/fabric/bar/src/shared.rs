@@ -191,14 +191,15 @@ impl Shared {
             return;
         }
         self.enter(|state, now| {
-            if matches!(state.standing, Standing::Here | Standing::Leaving) {
-                self.look_at_all(state, now);
-            }
+            self.look_at_all(state, now);
             state.member.look(now);
         });
     }
 
     fn look_at_all(&self, state: &mut State, now: Nanos) {
+        if !matches!(state.standing, Standing::Here | Standing::Leaving) {
+            return;
+        }
         let number = self.space.number(self.slot).load_acquire();
         // After the load: what is gone is zero.
         if !self.space.is_intact() {

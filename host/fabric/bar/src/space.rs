@@ -8,7 +8,7 @@ use beeline_fabric::{CLAIM_WORDS, COUNT_STRIDE, ENTRY_WORDS, HEADER_WORDS};
 use beeline_heartbeat::{MappedState, Side};
 use beeline_mmio::fence::{flush_write_combining, order_all, order_stores};
 use beeline_mmio::{
-    LINE_BYTES, LoadWindow, MappedSegment, OnLoss, Region, StoreKernel, StoreWindow, Word, Words,
+    LINE_BYTES, LoadWindow, MappedSegment, OnLoss, Pace, Region, StoreKernel, StoreWindow, Word, Words,
 };
 
 use crate::error::OpenError;
@@ -170,16 +170,15 @@ impl Space {
         self.region.fill(start, end - start, 0);
     }
 
-    /// Makes a part of a slot's area zero, and gives its pages back where they are those of a file.
-    pub(crate) fn punch(&self, slot: usize, offset: u64, bytes: u64) {
+    /// Makes a part of a slot's area zero, and gives its pages back where they are those of a file; `pace` decides when each piece goes.
+    pub(crate) fn punch(&self, slot: usize, offset: u64, bytes: u64, pace: &dyn Pace) {
         let part = beeline_fabric::Part { offset: 0, bytes: bytes.next_multiple_of(ALIGN) };
         let Some((at, bytes)) = self.layout.place(slot, offset, part).filter(|_| !self.is_mute()) else {
             return;
         };
-        let is_given_back =
-            !self.region.is_device() && self.region.remove_pages(at, bytes, &beeline_mmio::Unpaced).is_ok();
+        let is_given_back = !self.region.is_device() && self.region.remove_pages(at, bytes, pace).is_ok();
         if !is_given_back {
-            self.region.fill(at, bytes, 0);
+            self.region.fill_paced(at, bytes, 0, pace);
         }
     }
 
@@ -205,7 +204,7 @@ impl Space {
         self.is_mute.store(true, Ordering::Relaxed);
     }
 
-    fn is_mute(&self) -> bool {
+    pub(crate) fn is_mute(&self) -> bool {
         self.is_mute.load(Ordering::Relaxed)
     }
 
@@ -247,7 +246,10 @@ fn header(found: u64, bytes: u64, counts: u64) -> Result<Layout, OpenError> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::fs::File;
+
+    use beeline_mmio::PIECE_BYTES;
 
     use super::*;
 
@@ -324,6 +326,27 @@ mod tests {
         let whole: Vec<u64> =
             (0..space.region.bytes()).step_by(8).map(|at| space.region.word(at).load()).collect();
         assert!(whole.iter().all(|word| *word == u64::MAX));
+    }
+
+    #[test]
+    fn memory_that_is_given_back_is_zero_and_each_piece_of_it_is_paced() {
+        #[derive(Default)]
+        struct Pieces(Cell<usize>);
+        impl Pace for Pieces {
+            fn piece(&self, work: &mut dyn FnMut()) {
+                self.0.set(self.0.get() + 1);
+                work();
+            }
+        }
+        let (_dir, memory) = memory(8 << 20);
+        let space = open(&memory, 2).unwrap();
+        let area = space.layout.area(1) as usize;
+        space.region.fill(area, 3 * PIECE_BYTES, 7);
+        let pace = Pieces::default();
+        space.punch(1, 0, 2 * PIECE_BYTES as u64, &pace);
+        assert_eq!(pace.0.get(), 2);
+        let words = [0, 2 * PIECE_BYTES - 8, 2 * PIECE_BYTES].map(|at| space.region.word(area + at).load());
+        assert_eq!(words, [0, 0, 7]);
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! What the member wants, done in the memory. Nothing of it waits.
 
+use std::cell::RefCell;
+
 use beeline_fabric::{
     Answer, Candidate, Found, MemberNumber, Name, NameKind, NameOp, Nanos, NodeId, PairId, Reached, Want,
 };
+use beeline_mmio::Pace;
 
-use super::{Shared, State};
+use super::{Shared, State, nanos};
 use crate::names;
 use crate::words::{Published, View};
 
@@ -28,7 +31,10 @@ impl Shared {
                         peer.let_go(&self.space, self.slot);
                     }
                 }
-                Want::Punch { offset, bytes } => self.space.punch(self.slot, offset, bytes),
+                Want::Punch { offset, bytes } => {
+                    let state = RefCell::new(&mut *state);
+                    self.space.punch(self.slot, offset, bytes, &Beating { shared: self, state });
+                }
             }
         }
     }
@@ -71,5 +77,55 @@ impl Shared {
         peer.provider = Some(pair);
         peer.claims.clear();
         Reached::Provider { board: View::new(self.space.board(peer.slot)), claims: peer.claims.clone() }
+    }
+}
+
+/// Beats before each piece of memory: all of it may take longer than the bound of the heartbeat.
+struct Beating<'a> {
+    shared: &'a Shared,
+    state: RefCell<&'a mut State>,
+}
+
+impl Pace for Beating<'_> {
+    fn piece(&self, work: &mut dyn FnMut()) {
+        let Beating { shared, state } = self;
+        shared.look_at_all(&mut state.borrow_mut(), nanos(shared.now()));
+        // The memory may be that of another member by now.
+        if !shared.space.is_mute() {
+            work();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::time::Duration;
+
+    use beeline_fabric::{AdapterNumber, NodeId};
+    use beeline_mmio::OnLoss;
+
+    use super::*;
+    use crate::{BarConfig, BarMember, BarMemory};
+
+    #[test]
+    fn piece_of_memory_is_given_back_after_a_beat_and_not_once_the_slot_is_another_members() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("bar");
+        File::create(&path).unwrap().set_len(4 << 20).unwrap();
+        let (node, adapter) = (NodeId(4), AdapterNumber::new(0).unwrap());
+        let (memory, nodes, on_loss) = (BarMemory::File(path), vec![node], OnLoss::Fatal);
+        let config = BarConfig { memory, members: 2, slot: Some(0), node, adapter, nodes, on_loss };
+        let member = BarMember::open(config).unwrap();
+        let (shared, space) = (&member.shared, &member.shared.space);
+        let mut state = shared.lock();
+        state.next_beat = Duration::ZERO;
+        let beats = space.beat(0).load();
+        let pace = Beating { shared, state: RefCell::new(&mut state) };
+        let mut found = Vec::new();
+        pace.piece(&mut || found.push(space.beat(0).load()));
+        space.number(0).store(9);
+        pace.piece(&mut || found.push(0));
+        assert_eq!(found, [beats + 1]);
     }
 }

@@ -263,6 +263,7 @@ mod tests {
         assert_eq!(terms(""), Terms { huge_pages: false, locked: false, sysfs: PathBuf::from("/sys") });
         let all = "sysfs = \"/mnt/sys\"\n[memory]\nhuge_pages = true\nlocked = true";
         assert_eq!(terms(all), Terms { huge_pages: true, locked: true, sysfs: PathBuf::from("/mnt/sys") });
+        assert_eq!(terms("memory.locked = true"), Terms { locked: true, ..Terms::default() });
         assert!(read("[memory]\nhuge = true", None).is_err());
     }
 

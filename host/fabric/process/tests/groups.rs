@@ -193,6 +193,22 @@ fn holder_that_is_stopped_hides_the_memory_of_the_others_from_no_connection() {
 }
 
 #[test]
+fn holder_that_is_stopped_keeps_nobody_from_joining_by_another_one() {
+    let fabric = Fabric::new();
+    let holders = [holder(&fabric, 4, "first 100000"), holder(&fabric, 8, "ok 100000")];
+    // The one that is stopped is asked first, because it was reached before, or not at all.
+    let mut joining = fabric.member(12);
+    joining.expect("connect w 252 7 0", "ok 100000");
+    joining.until("holders w", "2");
+    for holder in &holders {
+        holder.stop();
+        joining.expect("join g 7 100000", "ok 100000");
+        joining.expect("remove g", "ok");
+        holder.signal(rustix::process::Signal::CONT);
+    }
+}
+
+#[test]
 fn map_of_a_group_without_holders_is_no_map_of_another_segment() {
     let fabric = Fabric::new();
     let holder = holder(&fabric, 4, "first 100000");

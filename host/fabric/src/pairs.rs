@@ -13,6 +13,7 @@ use crate::held::Held;
 use crate::ids::{AdapterNumber, MemberNumber, Name, NameKind, NodeId, PairId, Slot};
 use crate::link::{LinkWord, Links, Paths};
 use crate::refusal::Refusal;
+use crate::segment::remote::Connection;
 use crate::segment::users::Seen;
 
 /// Connections of one member to one segment. What a member says beyond is a lie, and counts as these.
@@ -128,6 +129,15 @@ pub(crate) struct Claimed {
     pub(crate) paths: Paths,
     /// The other member wants to be rung.
     pub(crate) is_listening: bool,
+}
+
+impl Claimed {
+    /// The connection that it is, to an entry of the other member of a pair.
+    pub(crate) fn connection(&self, pair: PairId, slot: Slot) -> Connection {
+        let Entry { state, bytes, memory, group, is_listed, .. } = self.entry;
+        let (incarnation, paths) = (state.incarnation, self.paths);
+        Connection { pair, slot, incarnation, bytes, memory, group, paths, is_listed, is_lost: false }
+    }
 }
 
 impl<A: Adapter> Ports<A> {

@@ -220,24 +220,12 @@ impl<A: Adapter> Member<A> {
     }
 
     fn connected(&mut self, handle: RemoteSegment, pair: PairId, slot: Slot, claimed: Claimed) {
-        let Claimed { entry, paths, is_listening } = claimed;
-        let (bytes, memory, incarnation) = (entry.bytes, entry.memory, entry.state.incarnation);
-        let group = entry.group;
-        if is_listening {
+        let connection = claimed.connection(pair, slot);
+        let Connection { bytes, group, .. } = connection;
+        if claimed.is_listening {
             self.ring([pair]);
         }
         let Some(remote) = self.remotes.get_mut(&handle) else { return };
-        let connection = Connection {
-            pair,
-            slot,
-            incarnation,
-            bytes,
-            memory,
-            group,
-            paths,
-            is_listed: entry.is_listed,
-            is_lost: false,
-        };
         let was = core::mem::replace(&mut remote.stage, Stage::Connected(connection));
         let (ticket, candidates) = match was {
             Stage::Connecting(Attempt { ticket, step: Step::Trying { candidates, .. }, .. }) => {

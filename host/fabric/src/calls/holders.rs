@@ -201,21 +201,9 @@ impl<A: Adapter> Member<A> {
             else {
                 continue;
             };
-            let (entry, incarnation) = (claimed.entry, claimed.entry.state.incarnation);
-            let (bytes, memory, group, paths) = (entry.bytes, entry.memory, entry.group, claimed.paths);
-            let connection = Connection {
-                pair,
-                slot,
-                incarnation,
-                bytes,
-                memory,
-                group,
-                paths,
-                is_listed: entry.is_listed,
-                is_lost: false,
-            };
+            let connection = claimed.connection(pair, slot);
             // Another memory under the same name is another segment.
-            if (group, bytes) != (first.group, first.bytes) {
+            if (connection.group, connection.bytes) != (first.group, first.bytes) {
                 self.let_go(&connection);
                 continue;
             }

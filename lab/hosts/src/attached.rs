@@ -1,7 +1,7 @@
 //! Which memory of devices is behind which segments.
 
 use beeline_contract_adapter::{PublishPort, ViewPort};
-use beeline_fabric::{Refusal, Slot};
+use beeline_fabric::Slot;
 use beeline_link_sim::machine::hosts::HostId;
 
 use crate::session::Sessions;
@@ -23,11 +23,13 @@ impl Attached {
         &self.own
     }
 
-    pub(crate) fn put(&mut self, slot: Slot, address: u64) -> Result<(), Refusal> {
-        let free = (0..ATTACHED).find(|at| self.own_words.load(at * 2) == 0).ok_or(Refusal::MaxEntries)?;
-        self.own.publish(free * 2 + 1, address);
-        self.own.publish(free * 2, u64::from(slot.0) + 1);
-        Ok(())
+    pub(crate) fn free_entry(&self) -> Option<u32> {
+        (0..ATTACHED).find(|at| self.own_words.load(at * 2) == 0)
+    }
+
+    pub(crate) fn put(&mut self, at: u32, slot: Slot, address: u64) {
+        self.own.publish(at * 2 + 1, address);
+        self.own.publish(at * 2, u64::from(slot.0) + 1);
     }
 
     pub(crate) fn remove(&mut self, slot: Slot) {

@@ -21,11 +21,13 @@ impl HostMember {
         bytes: u64,
     ) -> Result<(), Refusal> {
         self.device_of(address, bytes).ok_or(Refusal::IllegalParameter)?;
+        // First: what is registered cannot be taken back.
+        let free = self.attached.free_entry().ok_or(Refusal::MaxEntries)?;
         self.call(Call::Register { local, bytes, is_shareable: true })?;
         let mapped = self.call(Call::MapLocal(local, Part { offset: 0, bytes }))?;
         self.call(Call::UnmapLocal(local))?;
         let Value::MapLocal(Memory::Own { slot }, _) = mapped else { return Err(Refusal::System) };
-        self.attached.put(slot, address)?;
+        self.attached.put(free, slot, address);
         self.devices.insert(local, slot);
         Ok(())
     }

@@ -5,7 +5,7 @@ mod support;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use beeline_fabric::{Call, NodeId, Refusal, SegmentId, SequenceStatus, Value};
+use beeline_fabric::{Call, LocalSegment, NodeId, Refusal, SegmentId, SequenceStatus, Value};
 use beeline_hosts::*;
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::machine::hosts::{HostId, Hosts, HostsSettings, Place};
@@ -26,13 +26,18 @@ fn switched(hosts: u16, devices: u16) -> HostsSettings {
     settings
 }
 
-/// A segment of the memory of a device, that others connect to.
-fn attached(member: &mut HostMember, device: Device) -> beeline_fabric::LocalSegment {
-    let mut call = create(OF_DEVICE, 0);
+fn empty(member: &mut HostMember, id: u32) -> LocalSegment {
+    let mut call = create(id, 0);
     if let Call::CreateSegment { is_empty, .. } = &mut call {
         *is_empty = true;
     }
     let Ok(Value::Local(local, _)) = member.call(call) else { panic!("no segment") };
+    local
+}
+
+/// A segment of the memory of a device, that others connect to.
+fn attached(member: &mut HostMember, device: Device) -> LocalSegment {
+    let local = empty(member, OF_DEVICE);
     let address = device.addresses().start;
     for wrong in [address - 64, address + 64, 0, u64::MAX] {
         let refused = member.attach_physical_memory(local, wrong, BYTES as u64);
@@ -122,6 +127,31 @@ fn processor_stores_into_the_device_of_another_host_although_its_link_goes_down(
     assert!(memory_of(&mut hosts, &results[0].unwrap()) == pattern(BYTES, 3));
     assert!(again.load(Relaxed) > 0, "no sequence found that a link had been down");
     assert!(hosts.is_at_rest());
+}
+
+#[test]
+fn segment_is_still_empty_when_too_many_are_attached() {
+    let program: HostProgram<'_, ()> = Box::new(|core, wiring| {
+        let mut member = HostMember::new(&core, &wiring, 5);
+        let address = wiring.devices()[0].addresses().start;
+        let mut attached = Vec::new();
+        let refused = loop {
+            let local = empty(&mut member, attached.len() as u32 + 1);
+            match member.attach_physical_memory(local, address, 64) {
+                Ok(()) => attached.push(local),
+                Err(refusal) => {
+                    assert_eq!(refusal, Refusal::MaxEntries);
+                    break local;
+                }
+            }
+        };
+        assert_eq!(member.attach_physical_memory(refused, address, 64), Err(Refusal::MaxEntries));
+        member.call(remove(attached[0], false)).unwrap();
+        assert_eq!(member.attach_physical_memory(refused, address, 64), Ok(()));
+    });
+    let idle: HostProgram<'_, ()> = Box::new(|_, _| ());
+    let other: HostProgram<'_, ()> = Box::new(|_, _| ());
+    each_beside(switched(2, 1), &[BYTES], |_| {}, vec![program, other, idle]);
 }
 
 #[test]

@@ -125,6 +125,7 @@ fn sequence_finds_what_the_link_of_one_holder_has_lost() {
         let mut member = among(&core, &wiring, 3);
         meet(&mut member, &met, 3);
         let remote = connected(&mut member);
+        // What the last holder has published may still be on its way: meeting takes no time.
         until(&mut member, |member| member.holders_of(remote) == 2);
         let map = member.map_group(remote, GROUP, part(0, BYTES)).unwrap();
         let start = map.start().1.unwrap();

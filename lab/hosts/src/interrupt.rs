@@ -8,7 +8,6 @@ use beeline_fabric::{
     Trigger, Value,
 };
 use beeline_link_sim::des::Picoseconds;
-use beeline_link_sim::machine::hosts::HostId;
 
 use crate::member::{HostMember, adapter};
 use crate::words::{Across, View};
@@ -44,7 +43,6 @@ pub struct Connected {
 
 struct Link {
     remote: RemoteInterrupt,
-    peer: HostId,
     trigger: Trigger<Across>,
 }
 
@@ -121,16 +119,21 @@ impl HostMember {
     /// [`Refusal::NotConnected`]: all are removed, or their host is gone. [`Refusal::NoLinkAccess`] and
     /// [`Refusal::NoRemoteLinkAccess`]: a link is down.
     pub fn trigger(&mut self, connected: &mut Connected) -> Result<(), Refusal> {
+        let own = self.own_board();
+        let (links, ended) = std::mem::take(&mut connected.links)
+            .into_iter()
+            .partition(|link| self.member.trigger(link.remote, &own).is_ok());
+        connected.links = links;
+        // They are gone from the connection, whatever comes of it.
+        let _ = self.let_go(ended);
         for at in self.names.shared(connected.node, connected.number) {
-            if !connected.links.iter().any(|link| link.trigger.place().slot == at.slot && link.is_there()) {
+            if !connected.links.iter().any(|link| link.trigger.place().slot == at.slot) {
                 connected.links.extend(self.link_to(connected, at));
             }
         }
         let mut outcome = Err(Refusal::NotConnected);
         for link in &connected.links {
-            let is_there = self.sessions.is_there(link.peer);
-            let checked = if is_there { link.trigger.check() } else { Err(Refusal::NotConnected) };
-            match checked {
+            match link.trigger.check() {
                 Ok(()) => {
                     link.trigger.raise();
                     outcome = Ok(());
@@ -147,8 +150,16 @@ impl HostMember {
     /// # Errors
     /// As the member refuses it.
     pub fn disconnect_interrupt(&mut self, connected: Connected) -> Result<(), Refusal> {
-        let mut links = connected.links.into_iter();
-        links.try_for_each(|link| self.call(Call::DisconnectInterrupt(link.remote)).map(drop))
+        self.let_go(connected.links)
+    }
+
+    /// Disconnects all of them, and returns the first refusal.
+    fn let_go(&mut self, links: Vec<Link>) -> Result<(), Refusal> {
+        let outcomes: Vec<_> = links
+            .into_iter()
+            .map(|link| self.call(Call::DisconnectInterrupt(link.remote)).map(drop))
+            .collect();
+        outcomes.into_iter().collect()
     }
 
     fn link_to(&mut self, connected: &Connected, at: Candidate) -> Option<Link> {
@@ -160,14 +171,69 @@ impl HostMember {
     fn link(&mut self, call: Call) -> Result<Link, Refusal> {
         let Value::Trigger(remote) = self.call(call)? else { return Err(Refusal::System) };
         let own = self.own_board();
-        let (pair, trigger) = self.member.trigger(remote, &own)?;
-        let peer = self.provider(pair).ok_or(Refusal::NotConnected)?;
-        Ok(Link { remote, peer, trigger })
+        let (_, trigger) = self.member.trigger(remote, &own)?;
+        Ok(Link { remote, trigger })
     }
 }
 
-impl Link {
-    fn is_there(&self) -> bool {
-        self.trigger.check() != Err(Refusal::NotConnected)
+#[cfg(test)]
+mod tests {
+    use beeline_link_sim::machine::hosts::{HostId, Hosts};
+    use beeline_platforms::Platform;
+
+    use super::*;
+    use crate::assembly::{Shape, hosts};
+    use crate::programs::{Core, Program, run};
+    use crate::wiring::{Wiring, node_of};
+
+    const SHARED: InterruptOptions =
+        InterruptOptions { number: Some(InterruptNumber(9)), is_counting: true, is_shared: true };
+
+    fn serve_until(member: &mut HostMember, us: u64) {
+        member.serve(Picoseconds::from_ns(us * 1_000), |_| false);
+    }
+
+    #[test]
+    fn links_to_removed_interrupts_are_disconnected_by_a_trigger_and_all_others_at_the_end() {
+        let settings = hosts(&Platform::named("vpx3-1259-gen2x4-linux").unwrap(), &Shape::Pair).unwrap();
+        let mut hosts = Hosts::new(settings, 1).unwrap();
+        let wiring = Wiring::new(&mut hosts, 2);
+        let other = wiring.clone();
+        let provider = move |core: Core| {
+            let mut member = HostMember::new(&core, &wiring, 5);
+            let mut made = [(); 3].map(|()| Some(member.create_interrupt(SHARED).unwrap()));
+            serve_until(&mut member, 6_000);
+            member.remove_interrupt(made[0].take().unwrap()).unwrap();
+            serve_until(&mut member, 8_000);
+        };
+        let user = move |core: Core| {
+            let mut member = HostMember::new(&core, &other, 5);
+            serve_until(&mut member, 5_000);
+            let node = node_of(HostId(0));
+            let mut connected = member.connect_interrupt(node, InterruptNumber(9), None).unwrap();
+            member.trigger(&mut connected).unwrap();
+            let remotes = |connected: &Connected| -> Vec<_> {
+                connected.links.iter().map(|link| link.remote).collect()
+            };
+            let before = remotes(&connected);
+            serve_until(&mut member, 7_000);
+            member.trigger(&mut connected).unwrap();
+            let after = remotes(&connected);
+            assert_eq!((before.len(), after.len()), (3, 2));
+            let gone = *before.iter().find(|remote| !after.contains(remote)).unwrap();
+            let mut disconnect = |remote| member.call(Call::DisconnectInterrupt(remote)).map(drop);
+            assert_eq!(disconnect(gone), Err(Refusal::IllegalParameter), "it is disconnected");
+            assert_eq!(disconnect(after[0]), Ok(()));
+            assert_eq!(member.disconnect_interrupt(connected), Err(Refusal::IllegalParameter));
+            let again = member.call(Call::DisconnectInterrupt(after[1])).map(drop);
+            assert_eq!(
+                again,
+                Err(Refusal::IllegalParameter),
+                "it is disconnected although another one was refused"
+            );
+        };
+        let programs: Vec<Program<'_, ()>> =
+            vec![(HostId(0), Box::new(provider)), (HostId(1), Box::new(user))];
+        run(hosts, programs);
     }
 }

@@ -199,3 +199,31 @@ fn trigger_outlasts_a_link_of_the_other_host_and_is_refused_by_the_own() {
         },
     );
 }
+
+#[test]
+fn connection_of_a_session_that_is_over_triggers_nothing() {
+    let results = two_of(
+        settings(),
+        |hosts| {
+            hosts.link_will_change(HostId(1), us(6_000), false);
+            hosts.link_will_change(HostId(1), us(20_000), true);
+        },
+        |core, wiring| {
+            let mut member = joined(&core, &wiring);
+            let mut interrupt = member.create_interrupt(COUNTING).unwrap();
+            member.serve(us(42_000), |_| false);
+            (0..9).filter(|_| is_taken(&mut member, &mut interrupt)).count()
+        },
+        |core, wiring| {
+            let mut member = joined(&core, &wiring);
+            let mut connected = member.connect_interrupt(NODE_0, NUMBER, None).unwrap();
+            member.serve(us(40_000), |_| false);
+            assert_eq!(member.trigger(&mut connected), Err(Refusal::NotConnected));
+            let mut connected = member.connect_interrupt(NODE_0, NUMBER, None).unwrap();
+            assert_eq!(member.trigger(&mut connected), Ok(()));
+            rest(&mut member, 5_000_000);
+            1
+        },
+    );
+    assert_eq!(results.0, [1, 1]);
+}

@@ -156,16 +156,7 @@ pub(crate) fn create(
                 );
                 return Err(failure(errors::ILLEGAL_FLAG, why));
             }
-            let joined = session.member().join_group(SegmentId(id), bytes as u64);
-            let held = joined.map_err(|refusal| match refusal {
-                Refusal::SegmentidUsed => {
-                    let why = format!(
-                        "group {id} has another size than {bytes} bytes; `beeline fabric ls` says which"
-                    );
-                    failure(errors::SEGMENTID_USED, why)
-                }
-                other => refused(other),
-            })?;
+            let held = session.member().join_group(SegmentId(id), bytes as u64).map_err(refused)?;
             (held.local, SegmentId(id))
         } else {
             let create = Call::CreateSegment {

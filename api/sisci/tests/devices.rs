@@ -74,7 +74,6 @@ fn another_process_stores_into_a_device_that_a_segment_is_made_of() {
     assert_eq!(devices.text("resource2_wc", 0x1010 + 8184, 8), "atTheEnd");
     owner.run(&["map s o 4 100", "store o 100 beyondTheMap"]);
     owner.expect("load o 1 6", "theirs");
-    // A transfer of a queue is of the same bytes.
     user.run(&["unsequence q", "unmap m", "disconnect r"]);
     owner.run(&["unmap o", "remove s"]);
 }

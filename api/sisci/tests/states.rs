@@ -4,6 +4,7 @@
 
 mod support;
 
+use rustix::io::Errno;
 use support::{Fabric, Program};
 
 #[test]
@@ -110,6 +111,16 @@ fn private_segment_is_mapped_and_never_available() {
     program.expect("connect sd r 4 7 0 0", "NO_SUCH_SEGMENT");
     program.run(&["store m 95 hello"]);
     program.expect("load m 95 5", "hello");
+}
+
+#[test]
+fn errno_says_why_the_configuration_is_not_taken() {
+    let fabric = Fabric::new();
+    fabric.configure("nodes = 4\n");
+    let mut program = fabric.program("4");
+    program.expect("errno_of_initialize", &format!("SYSTEM {}", Errno::INVAL.raw_os_error()));
+    fabric.remove_configuration();
+    program.expect("errno_of_initialize", &format!("SYSTEM {}", Errno::NOENT.raw_os_error()));
 }
 
 /// A list of the nodes has a place for each adapter; of the adapters only one number is given, for which a program has room.

@@ -68,6 +68,12 @@ pub fn make(names: &Names, words: &[&str]) -> String {
         }
         "physical" => format!("{:x}", sci::SCIGetMapPhysAddr(at(1))),
         "why" => last_error(),
+        "errno_of_initialize" => {
+            let error = sci::SCIInitialize(0).1;
+            // Before anything else changes it.
+            let number = std::io::Error::last_os_error().raw_os_error().unwrap_or_default();
+            format!("{} {number}", code(error))
+        }
         "limit_locked" => limit_locked(u64::from(n(1))),
         _ => super::queues::make(names, words),
     }

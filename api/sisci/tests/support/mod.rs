@@ -46,6 +46,11 @@ impl Fabric {
         std::fs::write(self.configuration(), text).unwrap();
     }
 
+    /// Takes the file away of which programs were told that are running.
+    pub fn remove_configuration(&self) {
+        std::fs::remove_file(self.configuration()).unwrap();
+    }
+
     fn configuration(&self) -> std::path::PathBuf {
         self.root.path().join("beeline.toml")
     }

@@ -282,7 +282,7 @@ pub(crate) fn pointer(map: Handle<Map>) -> *mut c_void {
     })
 }
 
-/// Memory of a host has no address on a bus that a program could use.
+/// Memory of the host has no address on the bus that a program could use: C gets 0.
 pub(crate) fn physical_address(map: Handle<Map>) -> u64 {
     edge_without_code("SCIGetMapPhysAddr", 0, || {
         MAPS.with(map, |map| Ok(map.bus_address().unwrap_or_default()))

@@ -43,7 +43,7 @@ pub struct BarPart {
 #[derive(Clone, Debug)]
 struct File {
     fd: Arc<OwnedFd>,
-    /// For people.
+    /// Named in errors and logs.
     path: PathBuf,
 }
 
@@ -212,7 +212,7 @@ struct Passed {
     function: PciAddress,
     index: u8,
     combines: bool,
-    /// Of the BAR.
+    /// Size of the whole BAR.
     bytes: u64,
 }
 

@@ -89,7 +89,7 @@ impl Backing {
         }
     }
 
-    /// What is passed.
+    /// The descriptors that are passed to a member which maps the segment.
     pub(crate) fn fds(&self) -> std::io::Result<Vec<OwnedFd>> {
         match self {
             Backing::Memory(memory) => Ok(vec![memory.fd().try_clone_to_owned()?]),

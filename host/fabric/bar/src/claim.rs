@@ -16,8 +16,18 @@ use beeline_heartbeat::MappedFile;
 use crate::error::OpenError;
 use crate::space::Space;
 
-/// Takes a slot, any or the one that is wanted, for the member of a number.
+/// Takes a slot, any or the one that is wanted, for the member of a number. With another layout than that of the header it would be words of
+/// other members, and is given back.
 pub(crate) fn claim(space: &Space, number: u64, wanted: Option<usize>) -> Result<usize, OpenError> {
+    let slot = take_one(space, number, wanted)?;
+    if let Err(error) = space.check_header() {
+        swap(space, slot, (number, 0));
+        return Err(error);
+    }
+    Ok(slot)
+}
+
+fn take_one(space: &Space, number: u64, wanted: Option<usize>) -> Result<usize, OpenError> {
     let slots = space.layout.members;
     if let Some(slot) = wanted.filter(|slot| *slot >= slots) {
         return Err(OpenError::SlotTaken { slot });
@@ -27,7 +37,7 @@ pub(crate) fn claim(space: &Space, number: u64, wanted: Option<usize>) -> Result
     if let Some(slot) = candidates.iter().find(|slot| take(space, **slot, (0, number), any)) {
         return Ok(*slot);
     }
-    let watched = watch(space);
+    let watched = watch(space, pause);
     let silent = |slot: &&usize| watched[**slot].silent.is_some();
     let taken = candidates.iter().filter(silent).find(|slot| {
         let before = watched[**slot].silent.unwrap_or(0);
@@ -40,11 +50,6 @@ pub(crate) fn claim(space: &Space, number: u64, wanted: Option<usize>) -> Result
     }
 }
 
-/// Gives back a slot that a member of this number has taken and not used.
-pub(crate) fn release(space: &Space, slot: usize, number: u64) {
-    swap(space, slot, (number, 0));
-}
-
 /// What a slot was while it was watched.
 #[derive(Clone, Copy, Debug)]
 struct Watched {
@@ -54,16 +59,14 @@ struct Watched {
 
 /// Watches all slots for the bound and a period. A pause counts as a period at most: when all processes were stopped together, those of live
 /// members need the time after it to beat.
-fn watch(space: &Space) -> Vec<Watched> {
+fn watch(space: &Space, mut pause: impl FnMut(Duration) -> Duration) -> Vec<Watched> {
     let heartbeat = Heartbeat::of::<MappedFile>();
     let words = |slot| (space.number(slot).load_acquire(), space.beat(slot).load_acquire());
     let first: Vec<_> = (0..space.layout.members).map(words).collect();
     let mut watched: Vec<_> = first.iter().map(|(number, _)| Watched { silent: Some(*number) }).collect();
     let mut elapsed = Duration::ZERO;
     while elapsed < heartbeat.bound() + heartbeat.period() {
-        let begun = Instant::now();
-        sleep(heartbeat.period() / 2);
-        elapsed += begun.elapsed().min(heartbeat.period());
+        elapsed += pause(heartbeat.period() / 2).min(heartbeat.period());
         for (slot, watched) in watched.iter_mut().enumerate() {
             if words(slot) != first[slot] {
                 watched.silent = None;
@@ -71,6 +74,13 @@ fn watch(space: &Space) -> Vec<Watched> {
         }
     }
     watched
+}
+
+/// Sleeps; how long it was.
+fn pause(time: Duration) -> Duration {
+    let begun = Instant::now();
+    sleep(time);
+    begun.elapsed()
 }
 
 /// Takes a slot that has one number for another, unless somebody who may live has memory of it mapped.
@@ -145,6 +155,28 @@ mod tests {
         });
         slots.sort_unstable();
         assert_eq!(slots, (0..8).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn member_that_was_stopped_together_with_who_watches_has_time_to_beat() {
+        let (_dir, space) = space(2);
+        (0..2).for_each(|slot| space.number(slot).store(5));
+        let mut pauses = 0;
+        let watched = watch(&space, |_| {
+            pauses += 1;
+            space.beat(1).store(pauses / 2);
+            Duration::from_secs(3600)
+        });
+        assert_eq!([0, 1].map(|slot| watched[slot].silent), [Some(5), None]);
+    }
+
+    #[test]
+    fn slot_of_a_memory_that_was_made_anew_meanwhile_is_given_back() {
+        let (dir, space) = space(4);
+        space.segment.region().unwrap().word(0).store(0);
+        Space::open(&BarMemory::File(dir.path().join("bar")), 8, OnLoss::Fatal).unwrap();
+        assert!(matches!(claim(&space, 7, Some(1)), Err(OpenError::Remade)));
+        assert_eq!(space.number(1).load(), 0);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use beeline_fabric::{
 use beeline_heartbeat::MappedFile;
 use beeline_mmio::{OnLoss, ThisProcess, thread};
 
-use crate::claim::{claim, release};
+use crate::claim::claim;
 use crate::error::{NotMapped, OpenError};
 use crate::map::{BarMap, Of};
 use crate::memory::BarMemory;
@@ -65,11 +65,6 @@ impl BarMember {
             [0, 8].map(|at| random[at..at + 8].iter().fold(0, |all, byte| all << 8 | u64::from(*byte)));
         let number = MemberNumber::new(node, first | 1 << 16);
         let slot = claim(&space, number.0, slot)?;
-        // Before anything is cleared: with another layout that would be words of other members.
-        if let Err(error) = space.check_header() {
-            release(&space, slot, number.0);
-            return Err(error);
-        }
         space.clear(slot);
         let board = Published::new(&space, space.board(slot));
         let mut tables = Member::new(Config { node, adapters: vec![adapter], nodes }, board.clone());

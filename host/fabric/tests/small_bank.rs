@@ -77,3 +77,23 @@ fn memory_that_was_removed_before_its_user_fell_silent_is_nobody_elses() {
     world.processes[0].member.silent(pair, Nanos(0));
     assert_eq!(world.now(0, create(8, 64)), Err(Refusal::Nospc));
 }
+
+#[test]
+fn memory_that_a_member_may_have_had_whose_claims_were_cleared_is_nobody_elses() {
+    for (is_replaced, is_removed_before) in [(true, true), (true, false), (false, false)] {
+        let mut world = world();
+        let (local, _) = connected(&mut world);
+        if is_removed_before {
+            world.now(0, Call::RemoveSegment { local, is_forced: true }).unwrap();
+        }
+        let (pair, claims) = world.processes[0].users.pop_first().unwrap();
+        claims.0.borrow_mut().clear();
+        let tell = if is_replaced { Member::replaced } else { Member::silent };
+        tell(&mut world.processes[0].member, pair, Nanos(0));
+        if !is_removed_before {
+            world.now(0, Call::RemoveSegment { local, is_forced: false }).unwrap();
+        }
+        let next = world.now(0, create(8, 64));
+        assert_eq!(next.is_ok(), !is_replaced, "{next:?}");
+    }
+}

@@ -81,16 +81,15 @@ impl<A: Adapter> Member<A> {
 
     /// Begins an attempt, or rests if it cannot succeed.
     pub(crate) fn try_again(&mut self, handle: RemoteSegment, now: Nanos) {
-        let Some(remote) = self.remotes.get_mut(&handle) else { return };
-        let (node, name, adapter) = (remote.node, remote.name, remote.adapter);
-        let is_own_up = self.links.best(self.links.paths(adapter)).is_some_and(|link| link.is_up);
+        let Some(remote) = self.remotes.get(&handle) else { return };
+        let (node, name) = (remote.node, remote.name);
         let is_connecting =
             matches!(&remote.stage, Stage::Connecting(attempt) if attempt.aim == Aim::Connection);
-        if is_connecting && !is_own_up {
+        if is_connecting && !self.is_own_up(remote.adapter) {
             self.failed(handle, Refusal::NoLinkAccess, now);
             return;
         }
-        if let Stage::Connecting(attempt) = &mut remote.stage {
+        if let Some(Remote { stage: Stage::Connecting(attempt), .. }) = self.remotes.get_mut(&handle) {
             attempt.step = Step::Finding;
             self.ask(Asked::Connect(handle), NameOp::Find(node, name));
         }

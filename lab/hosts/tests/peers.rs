@@ -264,3 +264,39 @@ fn device_stores_into_the_device_of_another_host_and_into_a_group_once_it_is_reg
     let faults = [0, 1].map(|host| hosts.faults(HostId(host)));
     assert!(faults.iter().all(|faults| *faults >= BYTES as u64 / 64), "{faults:?}");
 }
+
+#[test]
+fn device_that_is_no_longer_registered_stores_nothing() {
+    let (to, again) = (AtomicU64::new(0), AtomicU64::new(0));
+    let (is_stored, is_refused) = (AtomicBool::new(false), AtomicBool::new(false));
+    let owner: HostProgram<'_, Option<Device>> = Box::new(|core, wiring| {
+        let mut member = among(&core, &wiring, 2);
+        let local = available(&mut member, 7, BYTES as u64);
+        let (region, at) = member.map_local(local, part(0, BYTES as u64)).unwrap();
+        let stored = || {
+            let mut bytes = vec![0; BYTES];
+            core.copy_out(region, at, &mut bytes);
+            bytes
+        };
+        member.register_requester(HostId(2)).unwrap();
+        to.store(region.address + at as u64, Relaxed);
+        until(&mut member, |_| is_stored.load(Relaxed));
+        assert!(stored() == pattern(BYTES, 4));
+        member.unregister_requester(HostId(2)).unwrap();
+        again.store(region.address + at as u64, Relaxed);
+        until(&mut member, |_| is_refused.load(Relaxed));
+        rest(&mut member, 50_000);
+        assert!(stored() == pattern(BYTES, 4), "it is not registered any more");
+        None
+    });
+    let other: HostProgram<'_, Option<Device>> = Box::new(|core, wiring| {
+        let mut member = among(&core, &wiring, 2);
+        until(&mut member, |_| is_refused.load(Relaxed));
+        None
+    });
+    let device: HostProgram<'_, Option<Device>> = Box::new(|core, wiring| {
+        engine(&to, 4, &is_stored)(core.clone(), wiring.clone());
+        engine(&again, 5, &is_refused)(core, wiring)
+    });
+    each_beside(switched(2, 1), &[BYTES], |_| {}, vec![owner, other, device]);
+}

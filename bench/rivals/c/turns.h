@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
  * The turns of programs that ask a library to put bytes into the other side's memory: a message and its answer, or a stream (put.h). The
- * flag is the last word of a message, so one put is all of it.
+ * flag is the last word of a message, so one put is all of a message of at most a line. A longer one takes two with an order between: no
+ * library says in which order a put's bytes arrive, and of a copy by `rep movsb` the last ones may come first.
  *
  * A program defines a `struct rival` with `struct turns turns` and the memory `here`, and then, before it includes this file:
  *
@@ -10,19 +11,32 @@
  *   void order_puts(struct rival *)                 what is put later arrives later
  *   void before_first_turn(struct rival *)          of the side that answers
  */
+#define LINE_BYTES 64u
+
 static inline void wait_for(struct rival *rival, size_t offset, size_t bytes)
 {
 	while (!has_flag(rival->here + offset, bytes, rival->turns.turn))
 		look(rival);
 }
 
-static void put_flag(struct rival *rival)
+static void put_flag(struct rival *rival, size_t offset)
 {
 	static uint64_t flag;
 
 	order_puts(rival);
 	flag = rival->turns.turn;
-	put(rival, FLAG_AT, &flag, sizeof(flag));
+	put(rival, offset, &flag, sizeof(flag));
+}
+
+/* Puts a message that has its flag. */
+static void put_flagged(struct rival *rival, const unsigned char *message, size_t bytes)
+{
+	if (bytes <= LINE_BYTES) {
+		put(rival, 0, message, bytes);
+		return;
+	}
+	put(rival, 0, message, before_flag(bytes));
+	put_flag(rival, before_flag(bytes));
 }
 
 static void put_message(struct rival *rival, const unsigned char *from, size_t bytes)
@@ -31,7 +45,7 @@ static void put_message(struct rival *rival, const unsigned char *from, size_t b
 
 	memcpy(message, from, before_flag(bytes));
 	memcpy(message + before_flag(bytes), &rival->turns.turn, bytes - before_flag(bytes));
-	put(rival, 0, message, bytes);
+	put_flagged(rival, message, bytes);
 }
 
 static void put_stream(struct rival *rival, const unsigned char *from, size_t bytes)
@@ -44,7 +58,7 @@ static void put_stream(struct rival *rival, const unsigned char *from, size_t by
 		mark(message, bytes, rival->turns.turn, i);
 		put(rival, i * bytes, message, bytes);
 	}
-	put_flag(rival);
+	put_flag(rival, FLAG_AT);
 	wait_for(rival, FLAG_AT, 8);
 }
 
@@ -70,9 +84,9 @@ static void answer_one(struct rival *rival, size_t bytes)
 		wait_for(rival, FLAG_AT, 8);
 		if (rival->turns.turn == rival->turns.job_began + 1)
 			look_at_stream(rival->here, bytes, rival->turns.turn);
-		put_flag(rival);
+		put_flag(rival, FLAG_AT);
 		return;
 	}
 	wait_for(rival, 0, bytes);
-	put(rival, 0, rival->here, bytes);
+	put_flagged(rival, rival->here, bytes);
 }

@@ -196,7 +196,10 @@ impl HostMember {
     /// Members that use this one, with what they say that they use.
     pub(crate) fn consumers(&self) -> impl Iterator<Item = (PairId, View)> {
         let here = self.sessions.wiring.of(self.core().host());
-        let view = |peer: &Peer| View::new(self.core().clone(), here.claimed[usize::from(peer.host.0)]);
+        let view = |peer: &Peer| {
+            let words = here.claimed[usize::from(peer.host.0)];
+            View::of_session(self.core().clone(), words, peer.claimed.clone())
+        };
         self.peers.iter().filter_map(move |peer| Some((peer.consumer?, view(peer))))
     }
 
@@ -240,9 +243,9 @@ impl HostMember {
             }
             // Until its words have come anew, those of its last session are here.
             if peer.is_there() && peer.consumer.is_none() && self.sessions.is_whole(peer.host) {
-                let claimed =
-                    self.sessions.wiring.of(self.sessions.core.host()).claimed[usize::from(peer.host.0)];
-                let view = View::new(self.sessions.core.clone(), claimed);
+                let core = self.sessions.core.clone();
+                let claimed = self.sessions.wiring.of(core.host()).claimed[usize::from(peer.host.0)];
+                let view = View::of_session(core, claimed, peer.claimed.clone());
                 peer.consumer = Some(self.member.admit(node_of(peer.host), view));
                 // Its claims count from here on, and so what it confirms.
                 self.sessions.count(peer.host);
@@ -261,10 +264,17 @@ impl HostMember {
     fn forget(&mut self, at: usize) {
         let peer = &mut self.peers[at];
         self.sessions.leave(peer.host);
+        // What it said last still counts; what it says from here on is of the next session.
+        let claimed = self.sessions.wiring.of(self.sessions.core.host()).claimed[usize::from(peer.host.0)];
+        let mut words = vec![0; claimed.bytes];
+        self.sessions.core.copy_out(claimed, 0, &mut words);
+        std::mem::take(&mut peer.claimed).end_with(words);
+        let board = std::mem::take(&mut peer.board);
         let pairs = [peer.provider.take(), peer.consumer.take()];
         for pair in pairs.into_iter().flatten() {
             self.member.gone(pair, Nanos(self.sessions.core.now().as_ns()));
         }
+        board.end_with(Vec::new());
         self.claims[usize::from(self.peers[at].host.0)].clear();
     }
 
@@ -307,11 +317,9 @@ impl HostMember {
             Some(peer) => {
                 peer.provider = Some(pair);
                 let at = usize::from(peer.host.0);
-                let board = View::new(core.clone(), self.sessions.wiring.of(core.host()).boards[at]);
-                let claims = self.claims[at].clone();
-                // Of an earlier session.
-                claims.clear();
-                Reached::Provider { board, claims }
+                let board = self.sessions.wiring.of(core.host()).boards[at];
+                let board = View::of_session(core, board, peer.board.clone());
+                Reached::Provider { board, claims: self.claims[at].clone() }
             }
             None => Reached::NotResponding,
         };

@@ -11,6 +11,7 @@ use beeline_link_sim::machine::hosts::HostId;
 
 use crate::programs::Core;
 use crate::wiring::{Wiring, line_of};
+use crate::words::LastWords;
 
 /// Hosts whose memories are joined: nobody sees both but by what they push.
 pub(crate) enum Bridged {}
@@ -28,6 +29,9 @@ pub(crate) struct Peer {
     /// What the member has with it, while it uses its segments and is used.
     pub provider: Option<PairId>,
     pub consumer: Option<PairId>,
+    /// Of its board and of what it claims, in the session that it is in or will be.
+    pub board: LastWords,
+    pub claimed: LastWords,
     /// How often it has rung, as far as the member has looked; and has been rung.
     pub rung: u64,
     pub rings: u64,
@@ -53,6 +57,8 @@ impl Peer {
             next_beat: Picoseconds::ZERO,
             provider,
             consumer,
+            board: LastWords::default(),
+            claimed: LastWords::default(),
             rung: 0,
             rings: 0,
         }

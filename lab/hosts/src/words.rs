@@ -1,7 +1,7 @@
 //! The adapter: words that lie in their host's memory and, as copies, in that of those who load them.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use beeline_contract_adapter::{Adapter, CountPort, PublishPort, Unconfirmed, ViewPort};
 use beeline_link_sim::machine::hosts::{HostId, Region};
@@ -45,6 +45,26 @@ pub struct Published {
 pub struct View {
     core: Core,
     words: Region,
+    last: LastWords,
+}
+
+/// What the words of a session were when it ended, once it has. A new session stores to the same memory, and views of the old one show
+/// nothing of that. Clones are of the same session.
+#[derive(Clone, Default)]
+pub(crate) struct LastWords(Arc<OnceLock<Vec<u8>>>);
+
+impl LastWords {
+    /// The session ends: views of it show these words from here on, and zero behind them.
+    pub(crate) fn end_with(&self, words: Vec<u8>) {
+        // A session ends once.
+        let _ = self.0.set(words);
+    }
+
+    fn load(&self, word: u32) -> Option<u64> {
+        let words = self.0.get()?;
+        let bytes = words.get(offset(word)..).and_then(|rest| rest.first_chunk());
+        Some(bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes)))
+    }
 }
 
 fn offset(word: u32) -> usize {
@@ -52,14 +72,19 @@ fn offset(word: u32) -> usize {
 }
 
 impl View {
+    /// Words that belong to no session.
     pub(crate) fn new(core: Core, words: Region) -> Self {
-        View { core, words }
+        View::of_session(core, words, LastWords::default())
+    }
+
+    pub(crate) fn of_session(core: Core, words: Region, last: LastWords) -> Self {
+        View { core, words, last }
     }
 }
 
 impl ViewPort for View {
     fn load(&self, word: u32) -> u64 {
-        self.core.load(self.words, offset(word))
+        self.last.load(word).unwrap_or_else(|| self.core.load(self.words, offset(word)))
     }
 }
 

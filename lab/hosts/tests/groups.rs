@@ -286,3 +286,75 @@ fn late_holder_is_told_and_has_what_comes_after_it() {
     let (results, _) = each(switched(3, 3), |_| {}, programs);
     assert_eq!(results, [(7, 8), (7, 8), (0, 8)]);
 }
+
+/// Who leaves a group receives nothing more of it, and the others go on.
+#[test]
+fn holder_that_has_left_receives_nothing_and_others_do() {
+    let (met, has_left) = (AtomicU32::new(0), AtomicBool::new(false));
+    let holder = |core: Core, wiring: Wiring| {
+        let mut member = among(&core, &wiring, 3);
+        let (held, region) = hold(&mut member, BYTES);
+        meet(&mut member, &met, 3);
+        let leaves = core.host() == HostId(2);
+        if leaves {
+            until(&mut member, |_| core.load(region, 0) == 7);
+            assert_eq!(member.call(unmap_local(held.local)), Ok(Value::Nothing));
+            assert_eq!(member.call(remove(held.local, false)), Err(Refusal::Busy), "it is connected to");
+            assert_eq!(member.call(remove(held.local, true)), Ok(Value::Nothing));
+            has_left.store(true, Relaxed);
+        }
+        meet(&mut member, &met, 6);
+        (core.load(region, 0), core.load(region, 64))
+    };
+    let writer = |core: Core, wiring: Wiring| {
+        let mut member = among(&core, &wiring, 3);
+        meet(&mut member, &met, 3);
+        let remote = connected(&mut member);
+        until(&mut member, |member| member.holders_of(remote) == 2);
+        let map = member.map_group(remote, GROUP, part(0, BYTES)).unwrap();
+        map.store_word(0, 7);
+        map.flush();
+        until(&mut member, |_| has_left.load(Relaxed));
+        until(&mut member, |_| map.holders() == 1);
+        let start = map.start().1.unwrap();
+        map.store_word(64, 8);
+        assert_eq!(map.check(&start), SequenceStatus::Ok, "one holder is there");
+        meet(&mut member, &met, 6);
+        (7, 8)
+    };
+    let programs: Vec<HostProgram<'_, (u64, u64)>> =
+        vec![Box::new(holder), Box::new(writer), Box::new(holder)];
+    let (results, _) = each(switched(3, 3), |_| {}, programs);
+    assert_eq!(results, [(7, 8), (7, 8), (7, 0)]);
+}
+
+/// Of two that join at the same time in different sizes at least one is refused, and can join in the size of the other.
+#[test]
+fn hosts_that_join_in_different_sizes_never_hold_a_group_together() {
+    for apart_ns in [0, 400, 1_000, 1_500, 2_500, 5_000] {
+        let (met, held) = (AtomicU32::new(0), AtomicU32::new(0));
+        let sizes = [BYTES, BYTES / 2];
+        let joiner = |core: Core, wiring: Wiring| {
+            let mut member = among(&core, &wiring, 2);
+            let own = usize::from(core.host().0);
+            let at = Picoseconds::from_ns(6_000_000 + apart_ns * own as u64);
+            member.serve(at, |_| false);
+            core.sleep_until(at);
+            let joined = member.join_group(GROUP, sizes[own]);
+            held.fetch_add(joined.is_ok().into(), Relaxed);
+            meet(&mut member, &met, 2);
+            rest(&mut member, 100_000);
+            if joined.is_err() {
+                assert_eq!(joined, Err(Refusal::SegmentidUsed));
+            }
+            if joined.is_err() && held.load(Relaxed) == 1 {
+                assert!(member.join_group(GROUP, sizes[1 - own]).is_ok(), "{apart_ns} ns apart");
+            }
+            rest(&mut member, 100_000);
+            joined.is_ok()
+        };
+        let programs: Vec<HostProgram<'_, bool>> = vec![Box::new(joiner), Box::new(joiner)];
+        let (results, _) = each(switched(2, 2), |_| {}, programs);
+        assert_ne!(results, [true, true], "{apart_ns} ns apart");
+    }
+}

@@ -191,16 +191,30 @@ fn host_that_is_silent_is_lost_within_the_declared_bound() {
     assert!((4_000_000..=5_500_000).contains(&silence.as_ns()), "{silence}");
 }
 
+/// Its words come anew before it is admitted, whichever side hears the other first.
 #[test]
 fn claims_of_a_session_that_is_over_are_not_told_again() {
+    for down in [0, 1].map(HostId) {
+        for later_us in (0..1_000).step_by(250) {
+            claims_are_told_once(down, [0, later_us]);
+            claims_are_told_once(down, [later_us, 0]);
+        }
+    }
+}
+
+fn claims_are_told_once(down: HostId, later_us: [u64; 2]) {
+    let sleep = |core: &Core| {
+        core.sleep_until(Picoseconds::from_ns(later_us[usize::from(core.host().0)] * 1_000));
+    };
     let end = Picoseconds::from_ns(40_000_000);
     let (results, _) = two_of(
         settings(),
         |hosts| {
-            hosts.link_will_change(HostId(1), Picoseconds::from_ns(6_000_000), false);
-            hosts.link_will_change(HostId(1), Picoseconds::from_ns(20_000_000), true);
+            hosts.link_will_change(down, Picoseconds::from_ns(6_000_000), false);
+            hosts.link_will_change(down, Picoseconds::from_ns(20_000_000), true);
         },
         |core, wiring| {
+            sleep(&core);
             let mut member = joined(&core, &wiring);
             let local = available(&mut member, 7, 64);
             let mut seen = Vec::new();
@@ -214,6 +228,7 @@ fn claims_of_a_session_that_is_over_are_not_told_again() {
             seen
         },
         |core, wiring| {
+            sleep(&core);
             let mut member = joined(&core, &wiring);
             connected(&mut member, NODE_0, 7);
             member.serve(end, |_| false);
@@ -222,7 +237,14 @@ fn claims_of_a_session_that_is_over_are_not_told_again() {
         },
     );
     let told = [LocalEvent::Connect(NODE_1), LocalEvent::Lost(NODE_1)];
-    assert_eq!(results[0], told.map(Value::LocalEvent));
+    let of_links = [LocalEvent::NotOperational(adapter()), LocalEvent::Operational(adapter())];
+    let of_users: Vec<_> =
+        results[0].iter().filter(|told| !of_links.map(Value::LocalEvent).contains(told)).collect();
+    assert_eq!(
+        of_users,
+        told.map(Value::LocalEvent).iter().collect::<Vec<_>>(),
+        "{down:?} is down, hosts that are {later_us:?} us later"
+    );
 }
 
 #[test]
@@ -251,6 +273,36 @@ fn connection_to_a_host_that_is_silent_is_lost() {
         },
     );
     assert_eq!(results[1], SequenceStatus::NotRetriable);
+}
+
+/// Both links are up all the time and nothing is lost, but a connection of a session that is over is none of the next one.
+#[test]
+fn sequence_of_a_session_that_is_over_is_not_retriable() {
+    let (results, _) = two(
+        |core, wiring| {
+            let mut member = joined(&core, &wiring);
+            available(&mut member, 7, 64);
+            rest(&mut member, 1_000_000);
+            core.sleep_until(member.now() + Picoseconds::from_ns(10_000_000));
+            rest(&mut member, 10_000_000);
+            Vec::new()
+        },
+        |core, wiring| {
+            let mut member = joined(&core, &wiring);
+            let remote = connected(&mut member, NODE_0, 7);
+            let map = member.map(remote, part(0, 64)).unwrap();
+            let start = map.start().1.unwrap();
+            until(&mut member, |member| !member.is_joined(NODE_0));
+            until(&mut member, |member| member.is_joined(NODE_0));
+            map.store_word(0, 7);
+            let again = connected(&mut member, NODE_0, 7);
+            let new = member.map(again, part(0, 64)).unwrap();
+            let new_start = new.start().1.unwrap();
+            vec![map.start().0, map.check(&start), new.check(&new_start)]
+        },
+    );
+    use SequenceStatus::{NotRetriable, Ok};
+    assert_eq!(results[1], [NotRetriable, NotRetriable, Ok]);
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod dma;
 mod error;
 mod events;
 mod fetch;
+mod foreign;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod groups;

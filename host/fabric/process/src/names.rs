@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use beeline_domain::{Domain, DomainError, Entry, Holder, Kind, PutError, Registry, RegistryError};
+use beeline_domain::{Domain, Entry, Holder, Kind, PutError, Registry, RegistryError};
 use beeline_fabric::{
     Answer, Candidate, Found, InterruptNumber, MemberNumber, Name, NameKind, NameOp, NodeId, Slot,
 };
 
 use crate::error::OpenError;
-use crate::users::{NodeOfUser, OtherUsers};
+use crate::foreign::Foreign;
+use crate::users::OtherUsers;
 
 /// The kind of an entry of a registry.
 pub(crate) fn kind(of: NameKind) -> Kind {
@@ -53,7 +54,7 @@ pub(crate) fn node_of(registry: &str) -> Option<NodeId> {
 pub(crate) struct Names {
     domain: Domain,
     /// The domains of other users that have nodes.
-    foreign: BTreeMap<NodeId, Domain>,
+    foreign: BTreeMap<NodeId, Foreign>,
     node: NodeId,
     number: NonZeroU64,
     registries: Mutex<BTreeMap<NodeId, Registry>>,
@@ -78,8 +79,8 @@ impl Names {
         member: NonZeroU64,
         users: &OtherUsers,
     ) -> Result<Self, OpenError> {
-        let open = |of: &NodeOfUser| Ok((of.node, Domain::open_foreign(&of.domain, of.uid)?));
-        let foreign = users.nodes.iter().map(open).collect::<Result<_, DomainError>>()?;
+        let foreign = users.nodes.iter().map(|of| Ok((of.node, Foreign::new(of)?)));
+        let foreign = foreign.collect::<Result<_, OpenError>>()?;
         let holders = Mutex::new(Some(BTreeMap::new()));
         let (registries, joining, left) = (Mutex::default(), Mutex::default(), Mutex::default());
         let names = Names { domain, foreign, node, number: member, registries, holders, joining, left };
@@ -247,7 +248,8 @@ impl Names {
     /// The registry of a node, if anybody of it has ever joined: who looks for somebody makes nothing.
     fn existing(&self, node: NodeId) -> Result<Option<Registry>, RegistryError> {
         if self.foreign.contains_key(&node) {
-            return match self.registry(node) {
+            let Some(domain) = self.domain_of(node) else { return Ok(None) };
+            return match self.registry_in(&domain, node) {
                 // Nobody of it has joined.
                 Err(RegistryError::Absent { .. }) => Ok(None),
                 registry => registry.map(Some),
@@ -258,18 +260,24 @@ impl Names {
         if is_there { self.registry(node).map(Some) } else { Ok(None) }
     }
 
-    /// The domain that members of a node have joined.
-    pub(crate) fn domain_of(&self, node: NodeId) -> &Domain {
-        self.foreign.get(&node).unwrap_or(&self.domain)
+    /// The domain that members of a node have joined; nothing as long as another user has not opened it to this one.
+    pub(crate) fn domain_of(&self, node: NodeId) -> Option<Domain> {
+        let Some(foreign) = self.foreign.get(&node) else { return Some(self.domain.clone()) };
+        let opened = foreign.domain();
+        opened.inspect_err(|error| tracing::debug!(%error, node = node.0, "another user's node")).ok()
     }
 
-    /// The registry of a node, opened once, and made if it is not there.
+    /// The registry of a node of this user, opened once, and made if it is not there.
     fn registry(&self, node: NodeId) -> Result<Registry, RegistryError> {
+        self.registry_in(&self.domain, node)
+    }
+
+    fn registry_in(&self, domain: &Domain, node: NodeId) -> Result<Registry, RegistryError> {
         if let Some(registry) = lock(&self.registries).get(&node) {
             return Ok(registry.clone());
         }
         // Not under the lock: it makes a file. Whoever does so at the same time has the same registry.
-        let registry = self.domain_of(node).registry(&registry_name(node))?;
+        let registry = domain.registry(&registry_name(node))?;
         lock(&self.registries).insert(node, registry.clone());
         Ok(registry)
     }

@@ -124,6 +124,8 @@ pub(crate) fn other_user(peer: &Peer) -> Option<u32> {
 /// Why a member is not reached.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReachError {
+    #[error("its domain is of another user, who does not let this one in")]
+    Closed,
     #[error(transparent)]
     Connect(#[from] ConnectError),
     #[error(transparent)]

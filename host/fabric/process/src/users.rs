@@ -16,7 +16,7 @@ pub struct OtherUsers {
     pub nodes: Vec<NodeOfUser>,
 }
 
-/// A node whose members are processes of another user.
+/// A node whose members are processes of another user. Nobody of it responds as long as that user has not let this one in.
 #[derive(Clone, Debug)]
 pub struct NodeOfUser {
     pub node: NodeId,

@@ -9,7 +9,7 @@ use beeline_mmio::{SharedMemory, thread};
 use super::Shared;
 use crate::interrupts::gear::Gear;
 use crate::interrupts::inbox::User;
-use crate::pair::{Pair, Reachable, reach};
+use crate::pair::{Pair, ReachError, Reachable, reach};
 use crate::words::{CLAIMS, Published, WordsError};
 use crate::yard::Yard;
 
@@ -90,10 +90,10 @@ impl Shared {
 
     fn reach(&self, pair: PairId, node: NodeId, member: MemberNumber) -> Vec<Want> {
         let is_itself = (node, member) == (self.own.node, self.own.member);
-        let reachable = if is_itself {
-            self.reach_itself().map_err(Into::into)
-        } else {
-            reach(self.names.domain_of(node), (node, member), self.own, self.rung())
+        let reachable = match self.names.domain_of(node) {
+            _ if is_itself => self.reach_itself().map_err(Into::into),
+            Some(domain) => reach(&domain, (node, member), self.own, self.rung()),
+            None => Err(ReachError::Closed),
         };
         let reached = match reachable {
             Ok((made, reached)) => {

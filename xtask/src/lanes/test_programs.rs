@@ -64,6 +64,7 @@ impl Settings {
                 .env("PROPTEST_CASES", "20000")
                 .env("BEELINE_SCRIBBLE_MS", "10000")
                 .env("BEELINE_KILLS", "10000")
+                .env("BEELINE_CRASHES", "10000")
                 .env("BEELINE_SOAK_ROUNDS", "200")
                 .env("BEELINE_LITMUS_CASES", "10000000")
                 .arg("--include-ignored"),

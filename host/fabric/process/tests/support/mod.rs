@@ -5,6 +5,7 @@
 //! does not come.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub mod crashing;
 pub mod held;
 pub mod interrupts;
 pub mod joining;
@@ -16,7 +17,7 @@ pub mod segments;
 pub mod stream;
 mod words;
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -122,7 +123,7 @@ impl Process {
         Process::start_as(Command::new(std::env::current_exe().unwrap()), root, node, environment)
     }
 
-    fn start_as(mut command: Command, root: &Path, node: u16, environment: &[(&str, String)]) -> Self {
+    pub fn start_as(mut command: Command, root: &Path, node: u16, environment: &[(&str, String)]) -> Self {
         let mut child = command
             .args(["--exact", "role", "--nocapture", "--test-threads=1"])
             .env(NODE, node.to_string())
@@ -210,6 +211,15 @@ impl Process {
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+    }
+
+    /// Kills it, and gives what it has said that nobody has heard.
+    pub fn last_words(mut self) -> Vec<String> {
+        self.child.kill().unwrap();
+        let lines = self.output.by_ref().lines().map(|line| line.unwrap());
+        let words = lines.filter_map(|line| Some(line.split_once('@')?.1.to_owned())).collect();
+        assert!(!self.child.wait().unwrap().success(), "it has ended by itself");
+        words
     }
 
     /// Lets it leave the fabric and end.

@@ -39,8 +39,18 @@ pub fn create_own(member: &FabricMember, id: u32, bytes: usize) -> Result<LocalS
 
 /// Connects to a segment of a node, at once or not at all.
 pub fn connect(member: &FabricMember, node: u16, id: u32) -> Result<RemoteSegment, Refusal> {
+    connect_within(member, node, id, 0)
+}
+
+/// Connects to a segment of a node as soon as it is there and its member responds.
+pub fn connect_within(
+    member: &FabricMember,
+    node: u16,
+    id: u32,
+    timeout_nanos: u64,
+) -> Result<RemoteSegment, Refusal> {
     let (is_asynchronous, has_callback) = (false, false);
-    let (node, id, timeout_nanos) = (NodeId(node), SegmentId(id), Some(0));
+    let (node, id, timeout_nanos) = (NodeId(node), SegmentId(id), Some(timeout_nanos));
     let connect =
         Call::Connect { node, id, adapter: adapter(), timeout_nanos, is_asynchronous, has_callback };
     match member.call(connect)? {

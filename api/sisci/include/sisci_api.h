@@ -27,6 +27,15 @@
  * numbers. Without such a table there are the nodes 1 to 251, each with the adapter 0.
  * Programs of one domain meet in the folder that BEELINE_ROOT names, else in /tmp/beeline-<uid>.
  *
+ * ONE MEMORY. Programs that have no kernel in common (guests that share a BAR, containers that share a file) meet in that memory: the
+ * table `[fabric]` of the configuration has its path, `memory`, before which BEELINE_FABRIC_MEMORY counts: a file on tmpfs or
+ * hugetlbfs, or a BAR as /sys shows it (resource2, or resource2_wc, whose stores are combined). With `bytes` a file that is not there
+ * is made of that size; `members` (2 to 16, else 4) is how many may share a memory that nobody has used yet, and `slot` which part of it
+ * is this process's, if not any. All of them may store everywhere in it. A node has one adapter then. A peer that is killed is known to
+ * be gone after one second. A file that is cut, or a device that is removed, takes the link down: SCI_ERR_NO_LINK_ACCESS,
+ * SCI_ERR_TRANSFER_FAILED of copies, SCI_CB_LOST of connections. SCI_ERR_NOT_SUPPORTED: private and empty segments, groups and
+ * segments that are shared, DMA queues, message queues, and interrupts of a shared number.
+ *
  * TIMES are milliseconds; 0 looks once and does not wait; SCI_INFINITE_TIMEOUT waits until something happens. A function that
  * connects contacts the peer's process when it is the first that needs it. With the time 0 it waits for that process half a second at
  * most, because one that is stopped does not answer; with another time no longer than that. SCI_ERR_TIMEOUT of such a function

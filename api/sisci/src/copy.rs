@@ -4,7 +4,6 @@ use core::cell::Cell;
 use core::ffi::c_void;
 
 use beeline_fabric::SequenceStatus;
-use beeline_fabric_process as process;
 use beeline_ffi::{Failure, Handle, Outcome};
 use beeline_mmio::{copy_in_raw, copy_out_raw, fence, prefetch_copy_in};
 
@@ -15,6 +14,7 @@ use crate::edge::{Error, edge, edge_without_code, failure};
 use crate::errors;
 use crate::flags::Flags;
 use crate::map::{self, MAPS, Map};
+use crate::member;
 use crate::sequence::{Sequence, after_copy, is_of_or_null};
 
 const COPY: Flags = Flags {
@@ -66,7 +66,7 @@ fn copy(
         } else {
             store(map, mapped, memory, bytes)?;
         }
-        finish(flags);
+        finish(map, flags);
         if flags & SCI_FLAG_ERROR_CHECK == 0 {
             return map.is_connected();
         }
@@ -88,10 +88,14 @@ fn store(map: &Map, mapped: *mut u8, memory: *const u8, bytes: usize) -> Outcome
 
 /// What was copied leaves this CPU before what follows it, unless the program does not want that.
 #[inline(always)]
-fn finish(flags: u32) {
+fn finish(map: &Map, flags: u32) {
     if flags & (SCI_FLAG_NO_FLUSH | SCI_FLAG_NO_STORE_BARRIER) == 0 {
-        // Copies are made of cached stores.
-        fence::order_dma_stores();
+        if map.is_device() {
+            fence::flush_write_combining();
+        } else {
+            // Copies are made of cached stores.
+            fence::order_dma_stores();
+        }
     }
 }
 
@@ -99,12 +103,17 @@ impl Map {
     /// Fails if the segment is gone. A link that is down does not matter to memory.
     #[inline(always)]
     fn is_connected(&self) -> Outcome<()> {
-        if self.watch().is_none_or(process::Sequence::is_there) { Ok(()) } else { Err(transfer_failed()) }
+        let is_there = self.watch().is_none_or(member::Sequence::is_there);
+        if is_there && self.is_intact() { Ok(()) } else { Err(transfer_failed()) }
     }
 
     #[inline(always)]
     fn standing(&self) -> SequenceStatus {
-        self.watch().map_or(SequenceStatus::Ok, |watch| watch.start().0)
+        match self.watch() {
+            Some(watch) => watch.start().0,
+            None if self.is_intact() => SequenceStatus::Ok,
+            None => SequenceStatus::NotRetriable,
+        }
     }
 }
 
@@ -181,7 +190,7 @@ pub(crate) fn transfer_block(
             MAPS.with(destination, |destination| {
                 let to = destination.part(destination_offset as usize, bytes as usize)?;
                 store(destination, to, from, bytes as usize)?;
-                finish(flags);
+                finish(destination, flags);
                 source.is_connected()?;
                 destination.is_connected()
             })
@@ -210,7 +219,7 @@ pub(crate) fn mem_write(
                 return Err(null_memory());
             }
             store(map, mapped, memory.cast(), bytes)?;
-            finish(flags);
+            finish(map, flags);
             map.is_connected()
         };
         let last = LAST.get();

@@ -4,7 +4,7 @@ use core::ffi::c_void;
 use std::time::Duration;
 
 use beeline_fabric::{InterruptNumber, MAX_MESSAGE_BYTES, Refusal};
-use beeline_fabric_process::{DataInterrupt, DataTrigger, InterruptOptions, NotTaken, Watch};
+use beeline_fabric_process::NotTaken;
 use beeline_ffi::{Bytes, Failure, Handle, Memory, Outcome};
 
 use crate::callback::check_waits;
@@ -14,6 +14,7 @@ use crate::errors;
 use crate::flags::Flags;
 use crate::handles::Table;
 use crate::interrupt::{self, Own, Target, Triggers};
+use crate::member::{DataInterrupt, DataTrigger, Options, Watch};
 use crate::node::timeout_nanos;
 use crate::session::Session;
 
@@ -42,7 +43,7 @@ impl Own for DataInterrupt {
     }
 
     fn create(session: &Session, number: Option<InterruptNumber>, _flags: u32) -> Result<Self, Refusal> {
-        session.member().create_data_interrupt(InterruptOptions { number, ..InterruptOptions::default() })
+        session.member().create_data_interrupt(Options { number, ..Options::default() })
     }
 
     fn number(&self) -> InterruptNumber {

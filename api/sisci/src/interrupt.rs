@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use beeline_fabric::{AdapterNumber, InterruptNumber, NodeId, Refusal};
-use beeline_fabric_process::Watch;
 use beeline_ffi::{Failure, Handle, Kind, Out, Outcome, Text};
 
 use crate::callback::{Argument, Caller, check_callback};
@@ -16,6 +15,7 @@ use crate::edge::{Error, edge, refused};
 use crate::flags::Flags;
 use crate::handles::{Object, Table};
 use crate::lifecycle::{DESCRIPTORS, Descriptor};
+use crate::member::Watch;
 use crate::node::{node_id, timeout_nanos};
 use crate::session::{Belongs, Session};
 use crate::uses::Use;

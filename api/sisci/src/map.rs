@@ -1,11 +1,12 @@
 //! Maps of segments.
 
 use core::ffi::c_void;
+use core::ptr::NonNull;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use beeline_fabric::Part;
-use beeline_fabric_process::{self as process, MapOptions, NotMapped};
+use beeline_fabric_process::{MapOptions, NotMapped};
 use beeline_ffi::{Failure, Handle, Kind, Out, Outcome};
 use beeline_mmio::{Access, PerProcess, SegmentError};
 
@@ -20,6 +21,7 @@ use crate::errors;
 use crate::flags::{Flags, check_broadcast};
 use crate::handles::{Object, Table};
 use crate::local::{LOCALS, Local};
+use crate::member;
 use crate::remote::{REMOTES, Remote};
 use crate::session::{self, Belongs, Session};
 use crate::uses::Uses;
@@ -29,9 +31,18 @@ pub(crate) struct Map {
     belongs: Belongs,
     pub(crate) uses: Uses,
     /// Of a connection; a segment of this process is there as long as it is mapped.
-    watch: Option<process::Sequence>,
-    mapped: process::Map,
+    watch: Option<member::Sequence>,
+    mapped: member::Map,
+    /// Of `mapped`: loads and stores go straight there.
+    start: NonNull<u8>,
+    bytes: usize,
+    is_device: bool,
 }
+
+// SAFETY: `start` is an address of `mapped`, which may be used from any thread, and is there as long as this.
+unsafe impl Send for Map {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Map {}
 
 impl Kind for Map {
     const NAME: &'static str = "sci_map_t";
@@ -72,13 +83,25 @@ const MAP: Flags = Flags {
 const OF_MEMORY: u32 = SCI_FLAG_LOCK_OPERATION | SCI_FLAG_WRITE_BACK_CACHE_MAP;
 
 impl Map {
-    pub(crate) fn watch(&self) -> Option<&process::Sequence> {
+    pub(crate) fn watch(&self) -> Option<&member::Sequence> {
         self.watch.as_ref()
     }
 
     /// Where the map begins on the bus.
     pub(crate) fn bus_address(&self) -> Option<u64> {
         self.mapped.bus_address()
+    }
+
+    /// Whether it is memory of a device, to which stores are not cached.
+    #[inline(always)]
+    pub(crate) fn is_device(&self) -> bool {
+        self.is_device
+    }
+
+    /// Whether nothing of its memory is known to be gone.
+    #[inline(always)]
+    pub(crate) fn is_intact(&self) -> bool {
+        self.mapped.is_intact()
     }
 
     pub(crate) fn is_for_reading(&self) -> bool {
@@ -91,11 +114,11 @@ impl Map {
     /// It reaches beyond the map.
     #[inline(always)]
     pub(crate) fn part(&self, offset: usize, bytes: usize) -> Outcome<*mut u8> {
-        let whole = self.mapped.bytes();
+        let whole = self.bytes;
         if offset > whole || bytes > whole - offset {
             return Err(outside(offset, bytes, whole));
         }
-        Ok(self.mapped.as_ptr().as_ptr().wrapping_add(offset))
+        Ok(self.start.as_ptr().wrapping_add(offset))
     }
 
     /// Where the part begins that is at an address.
@@ -104,13 +127,13 @@ impl Map {
     /// As for [`Map::part`].
     #[inline(always)]
     pub(crate) fn part_at(&self, address: *mut u8, bytes: usize) -> Outcome<*mut u8> {
-        self.part(address.addr().wrapping_sub(self.mapped.as_ptr().addr().get()), bytes)
+        self.part(address.addr().wrapping_sub(self.start.addr().get()), bytes)
     }
 
     /// Whether a byte of the map has this address.
     #[inline(always)]
     pub(crate) fn has(&self, address: *mut u8) -> bool {
-        address.addr().wrapping_sub(self.mapped.as_ptr().addr().get()) < self.mapped.bytes()
+        address.addr().wrapping_sub(self.start.addr().get()) < self.bytes
     }
 }
 
@@ -173,8 +196,8 @@ fn asked(flags: u32, (offset, bytes, address): (usize, usize, *mut c_void)) -> O
 }
 
 /// Fails for a flag that memory of a device does not do.
-fn check_device(flags: u32, mapped: &process::Map) -> Outcome<()> {
-    if flags & OF_MEMORY == 0 || mapped.bus_address().is_none() {
+fn check_device(flags: u32, mapped: &member::Map) -> Outcome<()> {
+    if flags & OF_MEMORY == 0 || !mapped.is_device() {
         return Ok(());
     }
     let why = format!(
@@ -187,11 +210,11 @@ fn check_device(flags: u32, mapped: &process::Map) -> Outcome<()> {
 fn make(
     session: &Arc<Session>,
     map: Out<'_, Handle<Map>>,
-    mapped: process::Map,
-    watch: Option<process::Sequence>,
+    mapped: member::Map,
+    watch: Option<member::Sequence>,
 ) -> Outcome<*mut c_void> {
-    let start = mapped.as_ptr();
-    let make = |belongs| Map { belongs, uses: Uses::default(), watch, mapped };
+    let (start, bytes, is_device) = (mapped.as_ptr(), mapped.bytes(), mapped.is_device());
+    let make = |belongs| Map { belongs, uses: Uses::default(), watch, mapped, start, bytes, is_device };
     let handle = MAPS.make(session, make, remove)?;
     MAPS.with(handle, |map| {
         // `SCITerminate` may be about to remove the map: either that comes first, and no address is left of it, or it must wait for this.
@@ -269,7 +292,7 @@ pub(crate) fn unmap(map: Handle<Map>, flags: u32, error: Error<'_>) {
 fn remove(map: Handle<Map>) -> Outcome<()> {
     let start = MAPS.with_last(map, |map| {
         map.uses.end()?;
-        Ok((map.mapped.as_ptr().addr().get(), map.belongs.number()))
+        Ok((map.start.addr().get(), map.belongs.number()))
     })?;
     // While it is mapped, so that nothing else can be there.
     addresses(|addresses| addresses.remove(&start));
@@ -278,7 +301,7 @@ fn remove(map: Handle<Map>) -> Outcome<()> {
 
 pub(crate) fn pointer(map: Handle<Map>) -> *mut c_void {
     edge_without_code("SCIGetMapPointer", core::ptr::null_mut(), || {
-        MAPS.with(map, |map| Ok(map.mapped.as_ptr().as_ptr().cast()))
+        MAPS.with(map, |map| Ok(map.start.as_ptr().cast()))
     })
 }
 

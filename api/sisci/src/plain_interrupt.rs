@@ -4,7 +4,6 @@ use core::ffi::c_void;
 use std::time::Duration;
 
 use beeline_fabric::{InterruptNumber, Refusal};
-use beeline_fabric_process::{Interrupt, InterruptOptions, Trigger, Watch};
 use beeline_ffi::Handle;
 
 use crate::callback::check_waits;
@@ -17,6 +16,7 @@ use crate::errors;
 use crate::flags::Flags;
 use crate::handles::Table;
 use crate::interrupt::{self, Own, Target, Triggers};
+use crate::member::{Interrupt, Options, Trigger, Watch};
 use crate::node::timeout_nanos;
 use crate::session::Session;
 
@@ -49,8 +49,7 @@ impl Own for Interrupt {
     fn create(session: &Session, number: Option<InterruptNumber>, flags: u32) -> Result<Self, Refusal> {
         let is_counting = flags & SCI_FLAG_COUNTING_INT != 0;
         let is_shared = flags & SCI_FLAG_SHARED_INT != 0;
-        let options = InterruptOptions { number, is_shared, is_counting, ..InterruptOptions::default() };
-        session.member().create_interrupt(options)
+        session.member().create_interrupt(Options { number, is_shared, is_counting })
     }
 
     fn number(&self) -> InterruptNumber {

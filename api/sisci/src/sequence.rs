@@ -3,7 +3,6 @@
 use std::sync::{Mutex, PoisonError};
 
 use beeline_fabric::{SequenceStart, SequenceStatus};
-use beeline_fabric_process as process;
 use beeline_ffi::{Failure, Handle, Kind, Out, Outcome};
 use beeline_mmio::fence;
 
@@ -17,6 +16,7 @@ use crate::errors;
 use crate::flags::Flags;
 use crate::handles::{Object, Table};
 use crate::map::{MAPS, Map};
+use crate::member;
 use crate::session::{self, Belongs};
 use crate::uses::Use;
 
@@ -26,7 +26,7 @@ pub(crate) struct Sequence {
     _of_map: Use,
     map: Handle<Map>,
     /// Of a segment of this process there is nothing to watch: it is there as long as it is mapped.
-    watch: Option<process::Sequence>,
+    watch: Option<member::Sequence>,
     start: Mutex<Start>,
 }
 
@@ -69,16 +69,17 @@ fn status(status: SequenceStatus) -> u32 {
     }
 }
 
-/// What comes before a look at how the connection stands, as far as the program wants it: its stores leave this CPU, and are visible.
-fn settle(flags: u32) {
-    if flags & SCI_FLAG_NO_STORE_BARRIER == 0 {
-        fence::order_all();
-    } else if flags & SCI_FLAG_NO_FLUSH == 0 {
-        fence::flush_write_combining();
-    }
-}
-
 impl Sequence {
+    /// What comes before a look at how the connection stands, as far as the program wants it: its stores leave this CPU, and are visible.
+    fn settle(&self, flags: u32) {
+        if flags & SCI_FLAG_NO_STORE_BARRIER == 0 {
+            fence::order_all();
+            self.watch.iter().for_each(member::Sequence::flush);
+        } else if flags & SCI_FLAG_NO_FLUSH == 0 {
+            fence::flush_write_combining();
+        }
+    }
+
     fn start(&self) -> SequenceStatus {
         let (status, start) = match &self.watch {
             None => (SequenceStatus::Ok, Start::Own),
@@ -163,7 +164,7 @@ pub(crate) fn start(sequence: Handle<Sequence>, flags: u32, error: Error<'_>) ->
     edge("SCIStartSequence", error, SCI_SEQ_NOT_RETRIABLE, || {
         SEQUENCES.with(sequence, |sequence| {
             LOOK.check(flags)?;
-            settle(flags);
+            sequence.settle(flags);
             Ok(status(sequence.start()))
         })
     })
@@ -173,7 +174,7 @@ pub(crate) fn check(sequence: Handle<Sequence>, flags: u32, error: Error<'_>) ->
     edge("SCICheckSequence", error, SCI_SEQ_NOT_RETRIABLE, || {
         SEQUENCES.with(sequence, |sequence| {
             LOOK.check(flags)?;
-            settle(flags);
+            sequence.settle(flags);
             sequence.check().map(status)
         })
     })

@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use beeline_fabric::{Call, Value};
-use beeline_fabric_process::{ConfigError, Configuration, FabricMember};
+use beeline_fabric_process::{ConfigError, Configuration};
 use beeline_ffi::{EINVAL, Failure, Outcome, set_errno};
 use beeline_mmio::{PerProcess, ThisProcess};
 
@@ -15,6 +15,7 @@ use crate::callback::Caller;
 use crate::callback::pool::{Events, Pool};
 use crate::edge::{failure, refused};
 use crate::errors;
+use crate::member::Member;
 
 /// The library in this process. A child of fork has one of its own, which is not initialized.
 static LIBRARY: PerProcess<Mutex<Library>> = PerProcess::new();
@@ -34,7 +35,7 @@ struct Library {
 /// A membership of the fabric, and what the program has of it.
 pub(crate) struct Session {
     process: ThisProcess,
-    member: FabricMember,
+    member: Member,
     /// Whether `SCITerminate` has ended it. A thread that is in a call keeps the session until the call returns.
     is_over: AtomicBool,
     objects: Mutex<Objects>,
@@ -107,13 +108,7 @@ pub(crate) fn open() -> Outcome<Arc<Session>> {
     if let Some(session) = &library.session {
         return Ok(Arc::clone(session));
     }
-    let member = FabricMember::open(config.fabric).map_err(|error| {
-        failure(errors::SYSTEM, format!("this process does not join the fabric: {error}"))
-    })?;
-    member.set_terms(config.terms);
-    if config.polls {
-        member.set_polling(true);
-    }
+    let member = Member::open(config)?;
     let objects = Mutex::new(Objects { live: Some(BTreeMap::new()), next: 0 });
     let (process, is_over) = (ThisProcess::get(), AtomicBool::new(false));
     let session = Arc::new(Session { process, member, is_over, objects, calls: Arc::default() });
@@ -164,7 +159,7 @@ impl Session {
         if self.process.is_this() { Ok(()) } else { Err(not_initialized()) }
     }
 
-    pub(crate) fn member(&self) -> &FabricMember {
+    pub(crate) fn member(&self) -> &Member {
         &self.member
     }
 
@@ -220,7 +215,7 @@ impl Session {
 
 impl Events for Session {
     fn wait(&self, look: &mut dyn FnMut() -> bool) {
-        let _refused = self.member.wait_until(None, || look().then_some(()));
+        self.member.wait_until(look);
     }
 
     fn look_again(&self) {

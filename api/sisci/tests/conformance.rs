@@ -5,7 +5,7 @@
 //! an answer that ends with `*` is the beginning of one. `WHO: !kill`, `!STOP` and `!CONT` are done to the player, `!link down` and
 //! `!link up` to its adapter 0. A case is of the players that it names, `owner` of node 4 and `user` of node 8 unless it says otherwise, and
 //! each has opened the descriptor `sd` unless the case is `raw`. A case that `needs` a function is played once `src/absent.rs` has it no
-//! more.
+//! more. What members have that share a `kernel`, or that share a `file`, is a case or a script that is `on` that one alone.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod c;
@@ -20,6 +20,7 @@ use beeline_fabric::{AdapterNumber, NodeId};
 use beeline_fabric_process::Survey;
 use toml::{Table, Value};
 
+use c::ground::Ground;
 use c::installed::installed;
 use c::player::{self, Player, was_made};
 use c::{C11, HERE};
@@ -31,57 +32,87 @@ const SANITIZED: [&str; 4] = ["cc", "-std=c11", "-g", "-fsanitize=address,undefi
 
 #[test]
 fn local_segments_answer_as_documented() {
-    run("local");
+    run("local", Ground::Kernel);
 }
 
 #[test]
 fn memory_of_the_program_is_behind_segments_as_documented() {
-    run("memory");
+    run("memory", Ground::Kernel);
 }
 
 #[test]
 fn remote_segments_answer_as_documented() {
-    run("remote");
+    run("remote", Ground::Kernel);
 }
 
 #[test]
 fn segments_of_several_processes_answer_as_documented() {
-    run("group");
+    run("group", Ground::Kernel);
 }
 
 #[test]
 fn sequences_and_copies_answer_as_documented() {
-    run("transfer");
+    run("transfer", Ground::Kernel);
 }
 
 #[test]
 fn nodes_and_queries_answer_as_documented() {
-    run("node");
+    run("node", Ground::Kernel);
 }
 
 #[test]
 fn callbacks_are_told_as_documented() {
-    run("callback");
+    run("callback", Ground::Kernel);
 }
 
 #[test]
 fn queues_of_dma_answer_as_documented() {
-    run("dma");
+    run("dma", Ground::Kernel);
 }
 
 #[test]
 fn links_that_go_down_and_up_are_told_as_documented() {
-    run("link");
+    run("link", Ground::Kernel);
 }
 
 #[test]
 fn interrupts_answer_as_documented() {
-    run("interrupt");
+    run("interrupt", Ground::Kernel);
 }
 
 #[test]
 fn message_queues_answer_as_documented() {
-    run("queue");
+    run("queue", Ground::Kernel);
+}
+
+#[test]
+fn local_segments_answer_as_documented_over_a_file() {
+    run("local", Ground::File);
+}
+
+#[test]
+fn remote_segments_answer_as_documented_over_a_file() {
+    run("remote", Ground::File);
+}
+
+#[test]
+fn sequences_and_copies_answer_as_documented_over_a_file() {
+    run("transfer", Ground::File);
+}
+
+#[test]
+fn nodes_and_queries_answer_as_documented_over_a_file() {
+    run("node", Ground::File);
+}
+
+#[test]
+fn interrupts_answer_as_documented_over_a_file() {
+    run("interrupt", Ground::File);
+}
+
+#[test]
+fn callbacks_are_told_as_documented_over_a_file() {
+    run("callback", Ground::File);
 }
 
 /// The same programs with a compiler's checks of memory and of undefined behaviour. The library takes its memory from the same
@@ -94,7 +125,7 @@ fn sanitized_programs_give_the_same_answers() {
     }
     let program = player::build(installed(), &SANITIZED, "player-sanitized");
     for script in std::fs::read_dir(scripts()).unwrap().map(Result::unwrap) {
-        run_with(&program, script.path().file_stem().unwrap().to_str().unwrap());
+        run_with((&program, Ground::Kernel), script.path().file_stem().unwrap().to_str().unwrap());
     }
 }
 
@@ -102,12 +133,12 @@ fn scripts() -> PathBuf {
     Path::new(HERE).join("tests/conformance")
 }
 
-fn run(name: &str) {
+fn run(name: &str, ground: Ground) {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    run_with(PROGRAM.get_or_init(|| player::build(installed(), &C11, "player")), name);
+    run_with((PROGRAM.get_or_init(|| player::build(installed(), &C11, "player")), ground), name);
 }
 
-fn run_with(program: &Path, name: &str) {
+fn run_with((program, ground): (&Path, Ground), name: &str) {
     let path = scripts().join(format!("{name}.toml"));
     let table: Table = std::fs::read_to_string(path).unwrap().parse().unwrap();
     // Functions that are exported and not there yet.
@@ -115,22 +146,32 @@ fn run_with(program: &Path, name: &str) {
     let has = |case: &&Value| {
         case.get("needs").is_none_or(|name| !absent.contains(&format!(" {}(", name.as_str().unwrap())))
     };
-    let cases: Vec<&Value> = table["case"].as_array().unwrap().iter().filter(has).collect();
-    let wrong: Vec<String> = cases.iter().filter_map(|case| play(program, case).err()).collect();
+    let on = |what: Option<&Value>| what.is_none_or(|on| on.as_str() == Some(ground.name()));
+    if !on(table.get("on")) {
+        return;
+    }
+    // Links go down and up by requests in the domain.
+    let is_of_ground = |case: &&Value| {
+        on(case.get("on"))
+            && (ground == Ground::Kernel || !case["steps"].as_str().unwrap().contains(": !link "))
+    };
+    let cases = table["case"].as_array().unwrap().iter().filter(has).filter(is_of_ground);
+    let cases: Vec<&Value> = cases.collect();
+    let wrong: Vec<String> = cases.iter().filter_map(|case| play((program, ground), case).err()).collect();
     assert!(wrong.is_empty(), "{} of {} cases:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
 }
 
 /// Plays a case; what was not as it should be.
-fn play(program: &Path, case: &Value) -> Result<(), String> {
+fn play((program, ground): (&Path, Ground), case: &Value) -> Result<(), String> {
     let text = |key: &str, default: &'static str| {
         case.get(key).map_or(default, |value| value.as_str().unwrap()).to_owned()
     };
-    let place = tempfile::tempdir().unwrap();
+    let place = ground.place();
     let mut players = BTreeMap::new();
     let mut nodes = BTreeMap::new();
     for player in text("players", "owner@4 user@8").split_whitespace() {
         let (name, node) = player.split_once('@').unwrap();
-        let mut player = Player::start(program, place.path(), node);
+        let mut player = Player::start((program, ground), place.path(), node);
         if case.get("raw").is_none() {
             assert_eq!(player.answer("SCIInitialize 0"), "OK");
             assert_eq!(player.answer("SCIOpen sd 0"), "OK");

@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 
 use c::C11;
 use c::facts::{Facts, Function, is_handle};
+use c::ground::Ground;
 use c::installed::installed;
 use c::player::{self, Player, was_made};
 
@@ -26,7 +27,7 @@ fn program() -> &'static PathBuf {
 
 /// A player that has a descriptor and a handle of each kind that there is, and one that was removed.
 fn prepared(root: &std::path::Path) -> Player {
-    let mut player = Player::start(program(), root, "4");
+    let mut player = Player::start((program(), Ground::Kernel), root, "4");
     for (line, answer) in [
         ("SCIInitialize 0", "OK"),
         ("SCIOpen sci_desc_t 0", "OK"),
@@ -325,7 +326,7 @@ fn manual_names_each_flag_that_is_not_implemented() {
 #[test]
 fn before_initialize_and_after_terminate_each_function_says_so() {
     let place = tempfile::tempdir().unwrap();
-    let mut player = Player::start(program(), place.path(), "4");
+    let mut player = Player::start((program(), Ground::Kernel), place.path(), "4");
     assert_eq!(player.answer("SCIOpen sd 0"), "NOT_INITIALIZED");
     let terminated = |player: &mut Player| {
         for (name, function, index) in

@@ -18,11 +18,24 @@ static struct thread threads[THREADS];
 static void read_words(struct call *call, const char *line);
 static void make(struct call *call);
 
+/* The number of this thread as /proc has it, which may be that of other namespaces than the player's. */
+static pid_t own_id(void)
+{
+  char path[64];
+  int id = 0;
+  ssize_t bytes = readlink("/proc/thread-self", path, sizeof(path) - 1);
+
+  path[bytes > 0 ? bytes : 0] = '\0';
+  if (sscanf(path, "%*d/task/%d", &id) != 1)
+    fail("no number of a thread", path);
+  return id;
+}
+
 static void *run(void *arg)
 {
   struct thread *thread = (struct thread *)arg;
 
-  thread->id = gettid();
+  thread->id = own_id();
   make(&thread->call);
   thread->has_ended = 1;
   return NULL;

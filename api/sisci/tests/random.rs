@@ -15,6 +15,7 @@ use beeline_fabric_process::Survey;
 
 use c::C11;
 use c::facts::{Facts, Function, is_handle};
+use c::ground::Ground;
 use c::installed::installed;
 use c::player::{self, Player, was_made};
 
@@ -106,7 +107,7 @@ fn begin(player: &mut Player) {
 
 /// A process that has something from the start.
 fn begun(program: &Path, root: &Path, node: &str) -> Player {
-    let mut player = Player::start(program, root, node);
+    let mut player = Player::start((program, Ground::Kernel), root, node);
     begin(&mut player);
     for line in [
         "SCICreateSegment sci_desc_t0 sci_local_segment_t0 1 65536 NULL NULL AUTO_ID",

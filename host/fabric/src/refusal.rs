@@ -83,6 +83,9 @@ pub enum Refusal {
     /// What was to be copied may not have been.
     #[error("the other side went, or a link was down, and what was to be copied may not have been")]
     TransferFailed = 0x4000_0a06,
+    /// Members of this kind have no such thing.
+    #[error("the members of this fabric have no such thing")]
+    NotSupported = 0x4000_0e00,
     /// Nobody of the node has an interrupt of this number.
     #[error("the node has no such interrupt")]
     NoSuchIntno = 0x4000_0e0a,

@@ -166,7 +166,10 @@ const FLOORS: &[(&str, &[&str])] = &[
         ],
     ),
     ("api/c", &["os/mmio", "os/domain", "os/ffi", "host/rpc", "api/rust"]),
-    ("api/sisci", &["os/mmio", "os/domain", "os/ffi", "host/fabric", "host/fabric/process"]),
+    (
+        "api/sisci",
+        &["os/mmio", "os/domain", "os/ffi", "host/fabric", "host/fabric/process", "host/fabric/bar"],
+    ),
     (
         "app/beeline",
         &[

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "not every test file needs everything")]
 
 pub mod facts;
+pub mod ground;
 pub mod installed;
 pub mod player;
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use super::facts::{Facts, Function};
+use super::ground::Ground;
 use super::installed::Installed;
 use super::{HERE, succeed};
 
@@ -143,21 +144,18 @@ pub fn was_made(answer: &str) -> bool {
 /// A player that runs.
 pub struct Player {
     child: Child,
+    ground: Ground,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
 
 impl Player {
-    pub fn start(program: &Path, root: &Path, node: &str) -> Self {
-        let mut command = Command::new(program);
-        command
-            .env("BEELINE_ROOT", root)
-            .env("BEELINE_NODE", node)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
+    pub fn start((program, ground): (&Path, Ground), place: &Path, node: &str) -> Self {
+        let mut command = ground.command(program, place, node);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
-        Player { child, input, output }
+        Player { child, ground, input, output }
     }
 
     /// What the player answers to a line; how it ended, if it has.
@@ -174,11 +172,14 @@ impl Player {
     }
 
     pub fn signal(&self, name: &str) {
-        succeed(Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]));
+        succeed(
+            Command::new("kill")
+                .args([&format!("-{name}"), &self.ground.process_id(&self.child).to_string()]),
+        );
     }
 
     pub fn kill(mut self) {
-        self.child.kill().unwrap();
+        self.signal("KILL");
         self.child.wait().unwrap();
     }
 }

@@ -12,6 +12,9 @@ pub enum OpenError {
     /// The file is not there, or may not be opened.
     #[error("cannot open {}: {error}", path.display())]
     File { path: PathBuf, error: io::Error },
+    /// The file is not there, and cannot be made.
+    #[error("cannot make {} of {bytes} bytes: {error}", path.display())]
+    NotMade { path: PathBuf, bytes: u64, error: io::Error },
     /// It cannot be mapped.
     #[error(transparent)]
     Memory(#[from] SegmentError),
@@ -49,7 +52,7 @@ pub enum OpenError {
 }
 
 /// Why a part of a segment is not mapped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum NotMapped {
     /// The segment does not allow it.
     #[error(transparent)]
@@ -57,4 +60,15 @@ pub enum NotMapped {
     /// Its member says that it lies outside of what that member has.
     #[error("the segment lies outside of its member's area")]
     Outside,
+    /// It cannot be mapped for loads alone, or at the address that was asked for.
+    #[error(transparent)]
+    Memory(#[from] SegmentError),
+    /// The kernel does not say what the memory is made of.
+    #[error("the kernel does not say what the memory is made of: {0}")]
+    Unexamined(io::Error),
+    /// Maps of this memory go through the caches, or combine stores.
+    #[error(
+        "the memory has no maps that are uncached: one of a device has, by the path of its BAR without `_wc`"
+    )]
+    Cached,
 }

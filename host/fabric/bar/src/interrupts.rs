@@ -68,7 +68,7 @@ impl BarInterrupt {
     /// [`Refusal::Timeout`]: it was not triggered. [`Refusal::Cancelled`]: it was removed meanwhile.
     pub fn wait(&self, timeout: Option<Duration>) -> Result<(), Refusal> {
         self.0.shared.check()?;
-        self.0.waited.wait(self.0.wait, timeout, |what| match what {
+        self.0.waited.wait(self.0.policy(), timeout, |what| match what {
             What::Counts(take) => take.take().then_some(()),
             What::Messages(_) => None,
         })
@@ -83,7 +83,36 @@ impl BarInterrupt {
     }
 }
 
+impl BarInterrupt {
+    /// Takes a trigger, if one has come.
+    ///
+    /// # Errors
+    /// [`Refusal::Cancelled`]: it is removed.
+    pub fn try_take(&self) -> Result<bool, Refusal> {
+        self.0.shared.check_process()?;
+        let taken = self.0.waited.try_take(|what| match what {
+            What::Counts(take) => take.take().then_some(()),
+            What::Messages(_) => None,
+        });
+        taken.map(|taken| taken.is_some())
+    }
+}
+
 impl BarDataInterrupt {
+    /// Whether a message has come, which the next [`BarDataInterrupt::wait`] takes.
+    ///
+    /// # Errors
+    /// As for [`BarInterrupt::try_take`].
+    pub fn has_message(&self) -> Result<bool, Refusal> {
+        self.0.shared.check_process()?;
+        let (space, own) = (&self.0.waited.space, self.0.waited.own);
+        let has_come = self.0.waited.try_take(|what| match what {
+            What::Messages(inbox) => inbox.has_message((space, own)).then_some(()),
+            What::Counts(_) => None,
+        });
+        has_come.map(|has_come| has_come.is_some())
+    }
+
     /// Returns the number by which others connect to it.
     pub fn number(&self) -> InterruptNumber {
         self.0.number
@@ -96,7 +125,7 @@ impl BarDataInterrupt {
     pub fn wait(&self, buffer: &mut [u8], timeout: Option<Duration>) -> Result<usize, NotTaken> {
         self.0.shared.check()?;
         let (space, own) = (&self.0.waited.space, self.0.waited.own);
-        let taken = self.0.waited.wait(self.0.wait, timeout, |what| match what {
+        let taken = self.0.waited.wait(self.0.policy(), timeout, |what| match what {
             What::Messages(inbox) => inbox.take((space, own), buffer),
             What::Counts(_) => None,
         })?;
@@ -113,6 +142,10 @@ impl BarDataInterrupt {
 }
 
 impl Own {
+    fn policy(&self) -> WaitPolicy {
+        self.shared.policy(self.wait)
+    }
+
     fn remove(&self) -> Result<(), Refusal> {
         if !self.shared.process.is_this() {
             return Err(Refusal::System);

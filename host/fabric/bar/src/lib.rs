@@ -12,6 +12,7 @@
 
 mod claim;
 mod error;
+mod events;
 mod interrupts;
 mod layout;
 mod map;
@@ -29,7 +30,7 @@ pub use error::{NotMapped, OpenError};
 pub use interrupts::{
     BarDataInterrupt, BarDataTrigger, BarInterrupt, BarInterruptOptions, BarTrigger, NotTaken,
 };
-pub use map::BarMap;
+pub use map::{BarMap, BarMapOptions};
 pub use member::{BarConfig, BarMember};
 pub use memory::BarMemory;
 pub use sequence::BarSequence;

@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use beeline_fabric::{Call, Done, LocalSegment, Memory, Part, Refusal, RemoteSegment, Value};
-use beeline_mmio::{CopyError, MappedPointer};
+use beeline_mmio::{Access, CopyError, MappedPointer, MappedSegment, SegmentOptions};
 
 use crate::error::NotMapped;
 use crate::shared::{Shared, State};
@@ -16,12 +16,25 @@ pub(crate) enum Of {
     Remote(RemoteSegment),
 }
 
+/// How a part of a segment is mapped. The default is for loads and stores, at any address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BarMapOptions {
+    /// For loads alone, or stores too.
+    pub access: Access,
+    /// Where its first byte is to be: as far behind a page as the part is in the memory, and never in the place of another mapping.
+    pub address: Option<usize>,
+    /// Not through the caches: each load and store is one of the device's bus, in the order of the program.
+    pub is_uncached: bool,
+}
+
 /// A part of a segment, until it is dropped. As long as it is there nobody else gets the memory of a segment's member that has gone.
 #[derive(Debug)]
 pub struct BarMap {
     shared: Arc<Shared>,
     pointer: MappedPointer,
-    /// Where in the memory it begins.
+    /// A mapping for this part alone: not of loads and stores, or at an address that was asked for.
+    own: Option<MappedSegment>,
+    /// Where in its mapping it begins.
     start: usize,
     of: Of,
     /// The slot whose area it is in.
@@ -29,24 +42,34 @@ pub struct BarMap {
 }
 
 impl BarMap {
-    pub(crate) fn new(shared: &Arc<Shared>, of: Of, part: Part) -> Result<Self, NotMapped> {
+    pub(crate) fn new(
+        shared: &Arc<Shared>,
+        of: Of,
+        part: Part,
+        options: BarMapOptions,
+    ) -> Result<Self, NotMapped> {
         shared.check()?;
+        if options.is_uncached && !shared.space.source.is_uncached() {
+            return Err(NotMapped::Cached);
+        }
         let call = match of {
             Of::Local(local) => Call::MapLocal(local, part),
             Of::Remote(remote) => Call::MapRemote(remote, part),
         };
         shared.enter(|state, now| {
             let Done::Now(value) = state.member.call(call, now)? else { return Err(Refusal::System.into()) };
-            let found =
-                found(shared, state, value).ok_or(NotMapped::Outside).and_then(|(slot, start, bytes)| {
-                    let pointer = shared.space.segment.pointer(start, bytes).ok_or(NotMapped::Outside)?;
-                    Ok(BarMap { shared: Arc::clone(shared), pointer, start, of, slot })
-                });
-            match &found {
+            let found = found(shared, state, value).ok_or(NotMapped::Outside);
+            let mapped = found.and_then(|(slot, start, bytes)| {
+                let (own, start) = own_mapping(shared, (start, bytes), options)?;
+                let segment = own.as_ref().unwrap_or(&shared.space.segment);
+                let pointer = segment.pointer(start, bytes).ok_or(NotMapped::Outside)?;
+                Ok(BarMap { shared: Arc::clone(shared), pointer, own, start, of, slot })
+            });
+            match &mapped {
                 Ok(map) => state.peers[map.slot].maps += 1,
                 Err(_) => unmap(state, of, now),
             }
-            found
+            mapped
         })
     }
 
@@ -61,12 +84,27 @@ impl BarMap {
         self.pointer.bytes()
     }
 
+    /// Returns what the part may be used for.
+    pub fn access(&self) -> Access {
+        self.pointer.access()
+    }
+
+    /// Whether no access has met memory that was gone, of the part or of what the members share.
+    pub fn is_intact(&self) -> bool {
+        self.pointer.is_intact() && self.shared.space.is_intact()
+    }
+
+    /// Whether it is of a device, whose maps are not cached.
+    pub fn is_device(&self) -> bool {
+        self.shared.space.is_device()
+    }
+
     /// Copies bytes into the part, as [`MappedSegment::copy_in`](beeline_mmio::MappedSegment::copy_in) does.
     ///
     /// # Errors
     /// They reach outside, or memory is gone.
     pub fn copy_in(&self, offset_bytes: usize, bytes: &[u8]) -> Result<(), CopyError> {
-        self.shared.space.segment.copy_in(self.at(offset_bytes, bytes.len())?, bytes)
+        self.segment().copy_in(self.at(offset_bytes, bytes.len())?, bytes)
     }
 
     /// Copies bytes out of the part, as [`MappedSegment::copy_out`](beeline_mmio::MappedSegment::copy_out) does.
@@ -74,7 +112,11 @@ impl BarMap {
     /// # Errors
     /// They reach outside, or memory is gone.
     pub fn copy_out(&self, offset_bytes: usize, bytes: &mut [u8]) -> Result<(), CopyError> {
-        self.shared.space.segment.copy_out(self.at(offset_bytes, bytes.len())?, bytes)
+        self.segment().copy_out(self.at(offset_bytes, bytes.len())?, bytes)
+    }
+
+    fn segment(&self) -> &MappedSegment {
+        self.own.as_ref().unwrap_or(&self.shared.space.segment)
     }
 
     fn at(&self, offset_bytes: usize, bytes: usize) -> Result<usize, CopyError> {
@@ -84,6 +126,21 @@ impl BarMap {
         }
         Ok(self.start + offset_bytes)
     }
+}
+
+/// The mapping that a part needs for itself, and where in its mapping it begins.
+fn own_mapping(
+    shared: &Shared,
+    (start, bytes): (usize, usize),
+    options: BarMapOptions,
+) -> Result<(Option<MappedSegment>, usize), NotMapped> {
+    let BarMapOptions { access, address, .. } = options;
+    if access == Access::ReadWrite && address.is_none() {
+        return Ok((None, start));
+    }
+    let options = SegmentOptions { access, address, ..SegmentOptions::default() };
+    let (own, start) = shared.space.map_again((start, bytes), options)?;
+    Ok((Some(own), start))
 }
 
 /// The slot whose area it is, where in the memory it begins, and its size.

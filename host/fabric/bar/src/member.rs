@@ -1,5 +1,6 @@
 //! The public API: a process joins, calls and leaves.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -7,14 +8,14 @@ use beeline_contract_link::Heartbeat;
 use beeline_contract_memory::WaitPolicy;
 use beeline_fabric::{
     AdapterNumber, Call, Config, LocalSegment, Member, MemberNumber, NodeId, Part, Refusal, RemoteSegment,
-    Told, Value,
+    Value,
 };
 use beeline_heartbeat::MappedFile;
 use beeline_mmio::{OnLoss, ThisProcess, thread};
 
 use crate::claim::claim;
 use crate::error::{NotMapped, OpenError};
-use crate::map::{BarMap, Of};
+use crate::map::{BarMap, BarMapOptions, Of};
 use crate::memory::BarMemory;
 use crate::names::OwnNames;
 use crate::peer::Peer;
@@ -84,6 +85,7 @@ impl BarMember {
             started: Instant::now(),
             process: ThisProcess::get(),
             ended: Ended::default(),
+            polls: AtomicBool::new(false),
         });
         let weak = Arc::downgrade(&shared);
         let served = thread::spawn("beeline-bar", move || serve(&weak)).map_err(OpenError::Thread);
@@ -91,6 +93,11 @@ impl BarMember {
         served.map(drop)?;
         member.await_others();
         Ok(member)
+    }
+
+    /// Has whoever waits look over and over instead of sleeping, from the next wait on, or no more. Each thread that waits takes a core.
+    pub fn set_polling(&self, polls: bool) {
+        self.shared.polls.store(polls, Ordering::Relaxed);
     }
 
     /// Waits until the member of each slot that has one is there, or has had the time to be.
@@ -126,7 +133,7 @@ impl BarMember {
 
     /// Makes a call, and waits until it is done. To map parts of segments there are [`BarMember::map_local`] and
     /// [`BarMember::map_remote`]. Segments that are private, empty or held by several are not built and refused, as their like are
-    /// ([`Refusal::IllegalOperation`]).
+    /// ([`Refusal::NotSupported`]).
     ///
     /// # Errors
     /// What is wrong, by the codes of SISCI.
@@ -136,10 +143,10 @@ impl BarMember {
                 Err(Refusal::IllegalOperation)
             }
             Call::CreateSegment { is_private: true, .. } | Call::CreateSegment { is_empty: true, .. } => {
-                Err(Refusal::IllegalOperation)
+                Err(Refusal::NotSupported)
             }
             Call::Register { .. } | Call::FindHolder { .. } | Call::Hold { .. } | Call::Share { .. } => {
-                Err(Refusal::IllegalOperation)
+                Err(Refusal::NotSupported)
             }
             // An interrupt is more than its tables.
             Call::CreateInterrupt { .. }
@@ -152,24 +159,26 @@ impl BarMember {
         }
     }
 
-    /// The next event of a segment or a connection that has a callback.
-    pub fn next_event(&self) -> Option<Told> {
-        self.shared.check().ok()?;
-        self.shared.tend();
-        self.shared.enter(|state, _| state.member.next_callback())
-    }
-
     /// Whether a member of a node lives and the links of both sides are up.
     ///
     /// # Errors
     /// Why not.
-    pub fn probe(&self, node: NodeId) -> Result<(), Refusal> {
+    pub fn probe(&self, node: NodeId, adapter: AdapterNumber) -> Result<(), Refusal> {
         self.shared.check()?;
         self.shared.enter(|state, _| {
-            state.member.probe(node, self.shared.adapter)?;
+            state.member.probe(node, adapter)?;
             let lives = state.peers.iter().any(|peer| peer.is_of(node));
             if lives { Ok(()) } else { Err(Refusal::NodeNotResponding) }
         })
+    }
+
+    /// Whether the link of an adapter of this node is up. It is down once memory is gone, or another member has the slot.
+    ///
+    /// # Errors
+    /// There is no such adapter.
+    pub fn is_link_up(&self, adapter: AdapterNumber) -> Result<bool, Refusal> {
+        self.shared.check_process()?;
+        self.shared.lock().member.is_link_up(adapter)
     }
 
     /// Maps a part of a segment of this member, which is not removed as long as it is mapped.
@@ -177,7 +186,20 @@ impl BarMember {
     /// # Errors
     /// The segment has no such part.
     pub fn map_local(&self, local: LocalSegment, part: Part) -> Result<BarMap, NotMapped> {
-        BarMap::new(&self.shared, Of::Local(local), part)
+        self.map_local_with(local, part, BarMapOptions::default())
+    }
+
+    /// Maps as [`BarMember::map_local`] does, perhaps for loads alone, perhaps at an address.
+    ///
+    /// # Errors
+    /// As [`BarMember::map_local`]; something else is at the address.
+    pub fn map_local_with(
+        &self,
+        local: LocalSegment,
+        part: Part,
+        options: BarMapOptions,
+    ) -> Result<BarMap, NotMapped> {
+        BarMap::new(&self.shared, Of::Local(local), part, options)
     }
 
     /// Maps a part of a segment that is connected to, and is not disconnected from as long as it is mapped.
@@ -185,7 +207,20 @@ impl BarMember {
     /// # Errors
     /// As [`BarMember::map_local`]; there is no connection any more; the segment's member says that it lies where it cannot.
     pub fn map_remote(&self, remote: RemoteSegment, part: Part) -> Result<BarMap, NotMapped> {
-        BarMap::new(&self.shared, Of::Remote(remote), part)
+        self.map_remote_with(remote, part, BarMapOptions::default())
+    }
+
+    /// Maps as [`BarMember::map_remote`] does, perhaps for loads alone, perhaps at an address.
+    ///
+    /// # Errors
+    /// As [`BarMember::map_remote`]; something else is at the address.
+    pub fn map_remote_with(
+        &self,
+        remote: RemoteSegment,
+        part: Part,
+        options: BarMapOptions,
+    ) -> Result<BarMap, NotMapped> {
+        BarMap::new(&self.shared, Of::Remote(remote), part, options)
     }
 
     /// The means to start and check sequences of a connection as often as a program likes.

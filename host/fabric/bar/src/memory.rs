@@ -1,12 +1,16 @@
 //! The file or the BAR, found by its path and mapped.
 
 use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use beeline_mmio::{BarKind, HugePages, MappedSegment, OnLoss, PciAddress, SegmentError, SegmentOptions};
+use beeline_mmio::{BarKind, HugePages, MappedSegment, PciAddress, SegmentError, SegmentOptions};
 
 use crate::error::OpenError;
+
+const PAGE_BYTES: u64 = 4096;
 
 /// The memory that members share.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,19 +27,69 @@ impl BarMemory {
         bar_of(path).unwrap_or_else(|| BarMemory::File(path.to_owned()))
     }
 
-    /// Maps all of it, for loads and stores.
-    pub(crate) fn map(&self, on_loss: OnLoss) -> Result<MappedSegment, OpenError> {
-        let options = SegmentOptions { on_loss, ..SegmentOptions::default() };
+    /// Makes the file of a path, all zero, unless there is one. Of several processes that do so at the same time one has made it.
+    ///
+    /// # Errors
+    /// The file is not there and cannot be made.
+    pub fn make_file(path: &Path, bytes: u64) -> Result<(), OpenError> {
+        if path.exists() {
+            return Ok(());
+        }
+        let failed = |error| OpenError::NotMade { path: path.to_owned(), bytes, error };
+        let random = getrandom::u64().map_err(OpenError::Random)?;
+        // Under a name of its own until it has its size: whoever opens it before would find it too small.
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{random:016x}"));
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&name).map_err(failed)?;
+        let made = file.set_len(bytes).and_then(|()| match std::fs::hard_link(&name, path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+            linked => linked,
+        });
+        std::fs::remove_file(&name).map_err(failed)?;
+        made.map_err(failed)
+    }
+
+    /// Opens it, for loads and stores.
+    pub(crate) fn open(&self) -> Result<Source, OpenError> {
         match self {
             BarMemory::Bar { address, index, kind } => {
-                Ok(MappedSegment::bar(*address, *index, *kind, &options)?)
+                Ok(Source::Bar { address: *address, index: *index, kind: *kind })
             }
             BarMemory::File(path) => {
                 let opened = OpenOptions::new().read(true).write(true).open(path);
-                let file = opened.map_err(|error| OpenError::File { path: path.clone(), error })?;
-                Ok(map_file(&file, options)?)
+                opened.map(Source::File).map_err(|error| OpenError::File { path: path.clone(), error })
             }
         }
+    }
+}
+
+/// The memory as it was opened, to be mapped in parts: a path may be another file's by then.
+#[derive(Debug)]
+pub(crate) enum Source {
+    File(File),
+    Bar { address: PciAddress, index: u8, kind: BarKind },
+}
+
+impl Source {
+    pub(crate) fn map(&self, options: SegmentOptions) -> Result<MappedSegment, SegmentError> {
+        match self {
+            Source::Bar { address, index, kind } => MappedSegment::bar(*address, *index, *kind, &options),
+            Source::File(file) => map_file(file, options),
+        }
+    }
+
+    /// What a part begins at a multiple of.
+    pub(crate) fn page_bytes(&self) -> io::Result<u64> {
+        match self {
+            // The blocks of a file of huge pages are those pages.
+            Source::File(file) => Ok(file.metadata()?.blksize().max(PAGE_BYTES)),
+            Source::Bar { .. } => Ok(PAGE_BYTES),
+        }
+    }
+
+    /// Whether maps of it are not cached, so that each load and store is one of the device's bus.
+    pub(crate) fn is_uncached(&self) -> bool {
+        matches!(self, Source::Bar { kind: BarKind::Uncached, .. })
     }
 }
 

@@ -41,17 +41,36 @@ impl BarSequence {
     /// [`SequenceStatus::Ok`] means that those stores were there before the segment is taken away, if it ever is.
     #[inline]
     pub fn check(&self, start: SequenceStart) -> SequenceStatus {
-        // Pairs with the barrier of who takes the segment away (`beeline_fabric`, `claims.rs`).
+        self.flush();
+        self.check_unflushed(start)
+    }
+
+    /// Makes every store so far visible. Pairs with the barrier of who takes the segment away (`beeline_fabric`, `claims.rs`).
+    #[inline]
+    pub fn flush(&self) {
         if self.shared.space.barrier().is_err() {
-            return SequenceStatus::NotRetriable;
+            tracing::debug!("stores went to memory that is gone");
         }
+    }
+
+    /// Says what happened to the connection since a sequence began, without a barrier: a store that is still on its way may come after
+    /// what is found here.
+    #[inline]
+    pub fn check_unflushed(&self, start: SequenceStart) -> SequenceStatus {
         let status = self.view.check(start);
         if self.is_alive() { status } else { SequenceStatus::NotRetriable }
+    }
+
+    /// Whether the segment and its member are there, whatever the links are.
+    #[inline]
+    pub fn is_there(&self) -> bool {
+        self.view.is_there() && self.is_alive()
     }
 
     /// Whether what the view has loaded was the other member's. A child of fork is not the member.
     #[inline]
     fn is_alive(&self) -> bool {
-        self.other.is_there() && self.shared.process.is_this()
+        // The words of memory that is gone are zero, or what this process has stored since.
+        self.other.is_there() && self.shared.space.is_intact() && self.shared.process.is_this()
     }
 }

@@ -6,7 +6,7 @@
 mod wants;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -41,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) started: Instant,
     pub(crate) process: ThisProcess,
     pub(crate) ended: Ended,
+    /// Whether who waits polls and does not sleep.
+    pub(crate) polls: AtomicBool,
 }
 
 /// Whether the member has left.
@@ -153,14 +155,23 @@ impl Shared {
 
     /// A child of fork is not the member, and one that has lost its slot or its memory is none any more.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
-        if !self.process.is_this() {
-            return Err(Refusal::System);
-        }
+        self.check_process()?;
         match self.lock().standing {
             Standing::Here => Ok(()),
             Standing::NoMemory => Err(Refusal::NoLinkAccess),
             Standing::Displaced | Standing::Leaving | Standing::Left => Err(Refusal::System),
         }
+    }
+
+    /// A child of fork has none of the memory mapped.
+    pub(crate) fn check_process(&self) -> Result<(), Refusal> {
+        if self.process.is_this() { Ok(()) } else { Err(Refusal::System) }
+    }
+
+    /// How a thread waits that would wait by this policy.
+    pub(crate) fn policy(&self, policy: WaitPolicy) -> WaitPolicy {
+        // Relaxed: who begins to wait sees what was set before.
+        if self.polls.load(Ordering::Relaxed) { WaitPolicy::SPIN } else { policy }
     }
 
     /// Makes a call, and waits until it is done.
@@ -181,7 +192,7 @@ impl Shared {
             self.tend();
             self.check().map(|()| None)
         };
-        let found = wait_with(WaitPolicy::new().spins(100), None, look)?;
+        let found = wait_with(self.policy(WaitPolicy::new().spins(100)), None, look)?;
         found.ok_or(Refusal::System)
     }
 

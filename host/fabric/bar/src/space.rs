@@ -8,12 +8,13 @@ use beeline_fabric::{CLAIM_WORDS, COUNT_STRIDE, ENTRY_WORDS, HEADER_WORDS};
 use beeline_heartbeat::{MappedState, Side};
 use beeline_mmio::fence::{flush_write_combining, order_all, order_stores};
 use beeline_mmio::{
-    LINE_BYTES, LoadWindow, MappedSegment, OnLoss, Pace, Region, StoreKernel, StoreWindow, Word, Words,
+    LINE_BYTES, LoadWindow, MappedSegment, OnLoss, Pace, Region, SegmentOptions, StoreKernel, StoreWindow,
+    Word, Words,
 };
 
-use crate::error::OpenError;
+use crate::error::{NotMapped, OpenError};
 use crate::layout::{ALIGN, Layout, WINDOW_LINES};
-use crate::memory::BarMemory;
+use crate::memory::{BarMemory, Source};
 
 /// Marks a memory of this version.
 const FORMAT: u64 = 0x0bee_f055 << 32 | 1;
@@ -25,6 +26,8 @@ const COUNTS_AT: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Space {
     pub(crate) segment: MappedSegment,
+    pub(crate) source: Source,
+    on_loss: OnLoss,
     region: Region,
     pub(crate) layout: Layout,
     /// Nothing is stored any more.
@@ -61,7 +64,8 @@ impl Table {
 impl Space {
     /// Maps the memory, and makes it one for so many members if nobody has used it yet.
     pub(crate) fn open(memory: &BarMemory, members: usize, on_loss: OnLoss) -> Result<Arc<Self>, OpenError> {
-        let segment = memory.map(on_loss)?;
+        let source = memory.open()?;
+        let segment = source.map(SegmentOptions { on_loss, ..SegmentOptions::default() })?;
         let found = segment.bytes() as u64;
         // A page, so that there is a header to look at.
         let too_small = || OpenError::TooSmall { bytes: found, members };
@@ -81,7 +85,7 @@ impl Space {
             FORMAT => header(found, bytes.load_acquire(), counts.load_acquire())?,
             found => return Err(OpenError::NotOurs { found }),
         };
-        Ok(Arc::new(Space { segment, region, layout, is_mute: AtomicBool::new(false) }))
+        Ok(Arc::new(Space { segment, source, on_loss, region, layout, is_mute: AtomicBool::new(false) }))
     }
 
     /// Looks whether the header still is that of the layout: who came first at the same time may have written another one.
@@ -180,6 +184,25 @@ impl Space {
         if !is_given_back {
             self.region.fill_paced(at, bytes, 0, pace);
         }
+    }
+
+    /// Maps a part of the memory once more, with options of its own; where in that it begins.
+    pub(crate) fn map_again(
+        &self,
+        (start, bytes): (usize, usize),
+        options: SegmentOptions,
+    ) -> Result<(MappedSegment, usize), NotMapped> {
+        let page_bytes = self.source.page_bytes().map_err(NotMapped::Unexamined)?;
+        let before = start % page_bytes as usize;
+        let options = SegmentOptions {
+            offset_bytes: (start - before) as u64,
+            bytes: Some(before + bytes),
+            // One that is below `before` is no multiple of a page, which is said.
+            address: options.address.map(|address| address.wrapping_sub(before)),
+            on_loss: self.on_loss,
+            ..options
+        };
+        Ok((self.source.map(options)?, before))
     }
 
     pub(crate) fn is_device(&self) -> bool {

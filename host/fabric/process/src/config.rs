@@ -2,7 +2,10 @@
 //!
 //! `BEELINE_CONFIG` names the file; without it `/etc/beeline.toml` is read if it is there. `BEELINE_NODE` says which node the process is
 //! of, before `node` in the file. With `polls` in the file nothing of the process sleeps (`FabricMember::set_polling`); `memory` and `sysfs` are the process's
-//! [`Terms`]. Without a file, nodes have the numbers 1 to 251 and an adapter 0, and the process is of node 4.
+//! [`Terms`]. `fabric` is the memory that members of the fabric share where they have no kernel in common (`config/one_memory.rs`), and
+//! `BEELINE_FABRIC_MEMORY` its path, before that in the file. Without a file, nodes have the numbers 1 to 251 and an adapter 0, and the process is of node 4.
+
+mod one_memory;
 
 use std::ffi::OsString;
 use std::ops::Range;
@@ -13,6 +16,8 @@ use beeline_fabric::{AdapterNumber, NodeId};
 use serde::Deserialize;
 use toml::Spanned;
 
+pub use self::one_memory::{MEMORY_VARIABLE, OneMemory};
+use self::one_memory::{OfFabric, Wrong};
 use crate::member::FabricConfig;
 use crate::terms::Terms;
 
@@ -37,6 +42,8 @@ pub struct Configuration {
     pub polls: bool,
     /// Of what memory segments are made, and where devices are found.
     pub terms: Terms,
+    /// The one memory in which members meet, in place of a domain.
+    pub one_memory: Option<OneMemory>,
 }
 
 /// A node of the file.
@@ -53,6 +60,9 @@ pub enum ConfigError {
     /// A variable has a value that means nothing.
     #[error("{variable} is {value:?}; nodes have numbers from 1 to 251")]
     Variable { variable: &'static str, value: OsString },
+    /// [`MEMORY_VARIABLE`] is no path.
+    #[error("{MEMORY_VARIABLE} is empty; it is the path of a file or a BAR")]
+    NoPath,
     /// The file is not there, or may not be read.
     #[error("cannot read {}: {error}", path.display())]
     Unreadable { path: PathBuf, error: std::io::Error },
@@ -74,6 +84,7 @@ struct File {
     #[serde(default)]
     memory: OfMemory,
     sysfs: Option<PathBuf>,
+    fabric: Option<OfFabric>,
     #[serde(default, rename = "nodes")]
     entries: Vec<Entry>,
 }
@@ -101,11 +112,21 @@ impl Configuration {
     /// What is wrong with them.
     pub fn read() -> Result<Self, ConfigError> {
         let node = std::env::var_os(NODE_VARIABLE);
-        match std::env::var_os(FILE_VARIABLE) {
+        let read = match std::env::var_os(FILE_VARIABLE) {
             Some(path) => Self::of_file(Path::new(&path), node),
             None if Path::new(FILE).exists() => Self::of_file(Path::new(FILE), node),
             None => Self::of_environment(node),
+        };
+        read?.with_memory(std::env::var_os(MEMORY_VARIABLE))
+    }
+
+    /// This, with the memory that the environment names.
+    fn with_memory(self, path: Option<OsString>) -> Result<Self, ConfigError> {
+        if path.as_ref().is_some_and(|path| path.is_empty()) {
+            return Err(ConfigError::NoPath);
         }
+        let one_memory = OneMemory::with_variable(self.one_memory, path.map(PathBuf::from));
+        Ok(Configuration { one_memory, ..self })
     }
 
     /// Reads a file. `node` is what the environment says of the node.
@@ -129,7 +150,8 @@ impl Configuration {
         let node = of_variable(node)?.unwrap_or(NodeId(DEFAULT_NODE));
         let nodes = NODES.map(NodeId).collect();
         let fabric = FabricConfig { domain: DomainConfig::default(), node, adapters: first_adapter(), nodes };
-        Ok(Configuration { fabric, named: Vec::new(), polls: false, terms: Terms::default() })
+        let terms = Terms::default();
+        Ok(Configuration { fabric, named: Vec::new(), polls: false, terms, one_memory: None })
     }
 }
 
@@ -187,12 +209,15 @@ impl Reader<'_> {
                 return Err(self.wrong("node", &node.0, span, "it is none of `nodes`"));
             }
         };
+        let one_memory = file.fabric.as_ref().map(OfFabric::read).transpose();
+        let one_memory =
+            one_memory.map_err(|Wrong { key, value, span, why }| self.wrong(key, &value, span, why))?;
         let domain = file.domain.map_or_else(DomainConfig::default, DomainConfig::named);
         let OfMemory { huge_pages, locked } = file.memory;
         let sysfs = file.sysfs.unwrap_or_else(|| Terms::default().sysfs);
         let terms = Terms { huge_pages, locked, sysfs };
         let fabric = FabricConfig { domain, node, adapters, nodes };
-        Ok(Configuration { fabric, named, polls: file.polls, terms })
+        Ok(Configuration { fabric, named, polls: file.polls, terms, one_memory })
     }
 
     fn node(&self, key: &'static str, number: &Spanned<u32>) -> Result<NodeId, ConfigError> {
@@ -279,5 +304,43 @@ mod tests {
             "F:7: nodes.adapters = 16; adapters have numbers from 0 to 15"
         );
         assert!(wrong("nod = 4").contains("line 1"), "{}", wrong("nod = 4"));
+    }
+
+    #[test]
+    fn file_says_where_the_one_memory_is_and_how_it_is_made() {
+        let memory = |text: &str| read(text, None).unwrap().one_memory;
+        assert_eq!(memory(""), None);
+        let path = PathBuf::from("/dev/shm/x");
+        let least = OneMemory { path: path.clone(), members: 4, bytes: None, slot: None };
+        assert_eq!(memory("[fabric]\nmemory = \"/dev/shm/x\""), Some(least));
+        let all = "[fabric]\nmemory = \"/dev/shm/x\"\nmembers = 16\nbytes = 1048576\nslot = 15";
+        let found = OneMemory { path, members: 16, bytes: Some(1 << 20), slot: Some(15) };
+        assert_eq!(memory(all), Some(found));
+    }
+
+    #[test]
+    fn errors_of_the_one_memory_name_file_line_and_key() {
+        let wrong = |rest: &str| read(&format!("[fabric]\nmemory = \"/x\"\n{rest}"), None).unwrap_err();
+        assert_eq!(wrong("members = 1"), "F:3: fabric.members = 1; a memory has 2 to 16 members");
+        assert_eq!(wrong("members = 17"), "F:3: fabric.members = 17; a memory has 2 to 16 members");
+        assert!(wrong("bytes = 0").starts_with("F:3: fabric.bytes = 0; "), "{}", wrong("bytes = 0"));
+        assert!(wrong("members = 2\nslot = 2").starts_with("F:4: fabric.slot = 2; "));
+        assert!(wrong("entries = 64").contains("line 3"), "{}", wrong("entries = 64"));
+        let no_path = read("\n[fabric]\nmemory = \"\"", None).unwrap_err();
+        assert_eq!(no_path, "F:3: fabric.memory = \"\"; it is the path of a file or a BAR");
+        assert!(read("[fabric]\nmembers = 4", None).unwrap_err().contains("memory"));
+    }
+
+    #[test]
+    fn environment_names_another_one_memory_than_the_file() {
+        let memory = |text: &str, variable: Option<&str>| {
+            let read = read(text, None).unwrap().with_memory(variable.map(OsString::from));
+            read.map(|read| read.one_memory.map(|memory| (memory.path, memory.members)))
+        };
+        let of_file = "[fabric]\nmemory = \"/x\"\nmembers = 2";
+        assert_eq!(memory(of_file, None).unwrap(), Some((PathBuf::from("/x"), 2)));
+        assert_eq!(memory(of_file, Some("/y")).unwrap(), Some((PathBuf::from("/y"), 2)));
+        assert_eq!(memory("", Some("/y")).unwrap(), Some((PathBuf::from("/y"), 4)));
+        assert!(matches!(memory("", Some("")), Err(ConfigError::NoPath)));
     }
 }

@@ -39,7 +39,9 @@ mod users;
 mod words;
 mod yard;
 
-pub use config::{ConfigError, Configuration, FILE_VARIABLE, NODE_VARIABLE, NamedNode};
+pub use config::{
+    ConfigError, Configuration, FILE_VARIABLE, MEMORY_VARIABLE, NODE_VARIABLE, NamedNode, OneMemory,
+};
 pub use dma::{COPIED_AT_ONCE_BYTES, DmaDirection, DmaJob, DmaLocal, DmaQueue, DmaTransfer};
 pub use error::{NotCreated, NotMapped, NotRegistered, OpenError};
 pub use events::{Happened, Source, Watch};

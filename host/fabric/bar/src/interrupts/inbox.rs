@@ -14,7 +14,7 @@ pub(crate) struct Inbox {
     senders: Vec<Sender>,
     /// Whose turn it is.
     next: usize,
-    /// A message for which the caller's buffer was too small.
+    /// A message that was looked at, or for which the caller's buffer was too small.
     kept: Option<Vec<u8>>,
 }
 
@@ -56,9 +56,7 @@ impl Inbox {
         (space, own): (&Arc<Space>, usize),
         into: &mut [u8],
     ) -> Option<Result<usize, TooSmall>> {
-        if self.kept.is_none() {
-            self.kept = self.receive(space, own);
-        }
+        self.has_message((space, own));
         let kept = self.kept.take()?;
         let Some(into) = into.get_mut(..kept.len()) else {
             let needed = TooSmall(kept.len());
@@ -67,6 +65,14 @@ impl Inbox {
         };
         into.copy_from_slice(&kept);
         Some(Ok(kept.len()))
+    }
+
+    /// Whether there is a message, which is the next one then.
+    pub(crate) fn has_message(&mut self, (space, own): (&Arc<Space>, usize)) -> bool {
+        if self.kept.is_none() {
+            self.kept = self.receive(space, own);
+        }
+        self.kept.is_some()
     }
 
     fn receive(&mut self, space: &Space, own: usize) -> Option<Vec<u8>> {

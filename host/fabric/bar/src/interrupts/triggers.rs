@@ -5,7 +5,8 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use beeline_fabric::{
-    Call, InterruptNumber, MAX_MESSAGE_BYTES, NodeId, Refusal, RemoteInterrupt, Trigger as Words, Value,
+    AdapterNumber, Call, InterruptNumber, MAX_MESSAGE_BYTES, NodeId, Refusal, RemoteInterrupt,
+    Trigger as Words, Value,
 };
 use beeline_window::{SendError, Sent};
 
@@ -113,9 +114,10 @@ impl BarMember {
         &self,
         node: NodeId,
         number: InterruptNumber,
+        adapter: AdapterNumber,
         timeout: Option<Duration>,
     ) -> Result<BarTrigger, Refusal> {
-        Ok(BarTrigger(self.link((node, number), false, timeout)?))
+        Ok(BarTrigger(self.link((node, number, adapter), false, timeout)?))
     }
 
     /// As [`BarMember::connect_interrupt`], to a data interrupt.
@@ -127,9 +129,10 @@ impl BarMember {
         &self,
         node: NodeId,
         number: InterruptNumber,
+        adapter: AdapterNumber,
         timeout: Option<Duration>,
     ) -> Result<BarDataTrigger, Refusal> {
-        let link = self.link((node, number), true, timeout)?;
+        let link = self.link((node, number, adapter), true, timeout)?;
         let sender = self.shared.enter(|state, _| {
             let peer = state.peers.get(link.other.slot).filter(|_| link.other.is_there());
             let peer = peer.ok_or(Refusal::NotConnected)?;
@@ -141,13 +144,12 @@ impl BarMember {
 
     fn link(
         &self,
-        (node, number): (NodeId, InterruptNumber),
+        (node, number, adapter): (NodeId, InterruptNumber, AdapterNumber),
         has_data: bool,
         timeout: Option<Duration>,
     ) -> Result<Link, Refusal> {
         let shared = &self.shared;
         let timeout_nanos = timeout.map(|timeout| u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
-        let adapter = shared.adapter;
         let connect = Call::ConnectInterrupt { node, number, has_data, adapter, timeout_nanos };
         let Value::Trigger(remote) = shared.call(connect)? else { return Err(Refusal::System) };
         shared.enter(|state, now| {

@@ -63,7 +63,7 @@ impl Waited {
     pub(crate) fn remove(&self) -> bool {
         // In the hold of the lock: the sender may give the window to another interrupt when this one is not on the board any more.
         let _what = self.lock();
-        // Release: pairs with the load in `wait`.
+        // Release: pairs with the load in `try_take`.
         self.is_removed.swap(true, Ordering::Release)
     }
 
@@ -76,21 +76,29 @@ impl Waited {
     ) -> Result<T, Refusal> {
         let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let found = wait_with(policy, until, |_| {
-            let mut what = self.lock();
-            // Acquire: pairs with the store in `remove`.
-            if self.is_removed.load(Ordering::Acquire) {
-                return Err(Refusal::Cancelled);
-            }
-            if !self.space.is_intact() {
-                return Err(Refusal::NoLinkAccess);
-            }
-            let found = take(&mut what);
+            let found = self.try_take(&mut take)?;
             if found.is_none() && timeout == Some(Duration::ZERO) {
                 return Err(Refusal::Timeout);
             }
             Ok(found)
         })?;
         found.ok_or(Refusal::Timeout)
+    }
+
+    /// Looks once.
+    pub(crate) fn try_take<T>(
+        &self,
+        take: impl FnOnce(&mut What) -> Option<T>,
+    ) -> Result<Option<T>, Refusal> {
+        let mut what = self.lock();
+        // Acquire: pairs with the store in `remove`.
+        if self.is_removed.load(Ordering::Acquire) {
+            return Err(Refusal::Cancelled);
+        }
+        if !self.space.is_intact() {
+            return Err(Refusal::NoLinkAccess);
+        }
+        Ok(take(&mut what))
     }
 
     fn lock(&self) -> MutexGuard<'_, What> {

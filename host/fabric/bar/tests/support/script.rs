@@ -105,7 +105,9 @@ impl Player {
             ["connect", name, node, id, wait] => self.connect(name, number(node), number(id), timeout(wait)),
             ["disconnect", name] => self.call(Call::Disconnect(self.remotes[name])),
             ["link", state] => self.call(Call::SetLink(adapter(), state == "up")),
-            ["probe", node] => said(self.member().probe(NodeId(number(node))).map(|()| Value::Nothing)),
+            ["probe", node] => {
+                said(self.member().probe(NodeId(number(node)), adapter()).map(|()| Value::Nothing))
+            }
             ["wait-local", name, wait] => {
                 self.call(Call::WaitLocal { local: self.locals[name], timeout_nanos: timeout(wait) })
             }
@@ -166,13 +168,13 @@ impl Player {
             }
             ["hook", name, "data", node, id, wait] => {
                 let node = NodeId(number(node));
-                let made = self.member().connect_data_interrupt(node, no(id), time(wait));
+                let made = self.member().connect_data_interrupt(node, no(id), adapter(), time(wait));
                 let made = made.map(|it| self.data_triggers.insert(name.to_owned(), it)).map(drop);
                 made.map_or_else(|refusal| format!("{refusal:?}"), |()| "ok".to_owned())
             }
             ["hook", name, _, node, id, wait] => {
                 let node = NodeId(number(node));
-                let made = self.member().connect_interrupt(node, no(id), time(wait));
+                let made = self.member().connect_interrupt(node, no(id), adapter(), time(wait));
                 let made = made.map(|it| self.triggers.insert(name.to_owned(), it)).map(drop);
                 made.map_or_else(|refusal| format!("{refusal:?}"), |()| "ok".to_owned())
             }

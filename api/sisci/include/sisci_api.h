@@ -34,7 +34,7 @@
  * is this process's, if not any. All of them may store everywhere in it. A node has one adapter then. A peer that is killed is known to
  * be gone after one second. A file that is cut, or a device that is removed, takes the link down: SCI_ERR_NO_LINK_ACCESS,
  * SCI_ERR_TRANSFER_FAILED of copies, SCI_CB_LOST of connections. SCI_ERR_NOT_SUPPORTED: private and empty segments, groups and
- * segments that are shared, DMA queues, message queues, and interrupts of a shared number.
+ * segments that are shared, DMA queues, message queues, and interrupts of a shared number or of groups.
  *
  * TIMES are milliseconds; 0 looks once and does not wait; SCI_INFINITE_TIMEOUT waits until something happens. A function that
  * connects contacts the peer's process when it is the first that needs it. With the time 0 it waits for that process half a second at
@@ -70,12 +70,13 @@
  *
  * QUEUES of messages between two processes, which are made of segments, are in scilib.h.
  *
- * ABSENT. These flags are SCI_ERR_FLAG_NOT_IMPLEMENTED: of groups SCI_FLAG_ALLOW_UNICAST; of segments SCI_FLAG_NOTIFY, and
- * SCI_FLAG_SHARE_EXTERNAL (no published text says what it does); of maps SCI_FLAG_NO_MEMORY_LOOPBACK (no adapter is there to loop
- * through), SCI_FLAG_CONDITIONAL_INTERRUPT_MAP and SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP (a store to memory tells nobody),
+ * ABSENT. These flags are SCI_ERR_FLAG_NOT_IMPLEMENTED: of groups SCI_FLAG_ALLOW_UNICAST (a group is one memory on one host, and a store
+ * into it reaches all); of segments SCI_FLAG_SHARE_EXTERNAL (no published text says what it does); of maps
+ * SCI_FLAG_NO_MEMORY_LOOPBACK (no adapter is there to loop through), SCI_FLAG_CONDITIONAL_INTERRUPT_MAP and SCI_FLAG_UNCONDITIONAL_DATA_INTERRUPT_MAP (a store to memory tells nobody),
  * SCI_FLAG_DMOVE_MAP (a kind of packet of another interconnect), and SCI_FLAG_IO_MAP_IOSPACE of memory of the host (programs have that
- * through the caches alone); of interrupts SCI_FLAG_BROADCAST and SCI_FLAG_CONDITIONAL_INTERRUPT; of DMA SCI_FLAG_DMA_PHDMA, and
- * SCI_FLAG_DMA_USER_MEM where a local segment is given.
+ * through the caches alone); of interrupts SCI_FLAG_CONDITIONAL_INTERRUPT (as of maps); of DMA SCI_FLAG_DMA_PHDMA (programs know
+ * no addresses on the bus), and SCI_FLAG_DMA_USER_MEM where a local segment is given (memory of the program has a function of its
+ * own).
  *
  * NAMES. Each function is exported under its name and under two others, _SISCI_PUBLIC_FUNC_ST_<name> and
  * _SISCI_PUBLIC_FUNC_MT_<name>, which are the same function here. A program that includes this header calls the second with

@@ -62,7 +62,7 @@ typedef struct {
 typedef enum {
   /** Somebody has connected; or an asynchronous connection is made. */
   SCI_CB_CONNECT = 1,
-  /** Somebody has disconnected; or the owner asks to be disconnected from (SCI_FLAG_NOTIFY, which is not implemented). */
+  /** Somebody has disconnected; or the owner asks to be disconnected from (SCI_FLAG_NOTIFY). */
   SCI_CB_DISCONNECT = 2,
   /** A link is down. Maps stay, and what is stored meanwhile is not known to arrive. */
   SCI_CB_NOT_OPERATIONAL = 3,

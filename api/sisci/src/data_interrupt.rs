@@ -34,7 +34,7 @@ impl Own for DataInterrupt {
     const HANDLE: (&'static str, u8) = ("sci_local_data_interrupt_t", 0x61);
     const FUNCTIONS: [&'static str; 2] = ["SCICreateDataInterrupt", "SCIRemoveDataInterrupt"];
     const CREATE: Flags =
-        Flags { done: SCI_FLAG_USE_CALLBACK | SCI_FLAG_FIXED_INTNO, not_done: SCI_FLAG_BROADCAST };
+        Flags { done: SCI_FLAG_USE_CALLBACK | SCI_FLAG_FIXED_INTNO | SCI_FLAG_BROADCAST, not_done: 0 };
     type Callback = DataCallback;
     type Event = Vec<u8>;
 
@@ -42,8 +42,10 @@ impl Own for DataInterrupt {
         &LOCALS
     }
 
-    fn create(session: &Session, number: Option<InterruptNumber>, _flags: u32) -> Result<Self, Refusal> {
-        session.member().create_data_interrupt(Options { number, ..Options::default() })
+    fn create(session: &Session, number: Option<InterruptNumber>, flags: u32) -> Result<Self, Refusal> {
+        let is_group = flags & SCI_FLAG_BROADCAST != 0;
+        let options = Options { number, is_group, ..Options::default() };
+        session.member().create_data_interrupt(options)
     }
 
     fn number(&self) -> InterruptNumber {
@@ -82,7 +84,7 @@ impl Own for DataInterrupt {
 impl Triggers for DataTrigger {
     const HANDLE: (&'static str, u8) = ("sci_remote_data_interrupt_t", 0x63);
     const FUNCTIONS: [&'static str; 2] = ["SCIConnectDataInterrupt", "SCIDisconnectDataInterrupt"];
-    const CONNECT: Flags = Flags { done: 0, not_done: SCI_FLAG_BROADCAST };
+    const CONNECT: Flags = Flags { done: SCI_FLAG_BROADCAST, not_done: 0 };
 
     fn table() -> &'static Table<Remote> {
         &REMOTES

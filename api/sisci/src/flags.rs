@@ -47,6 +47,6 @@ pub(crate) fn check_broadcast(flags: u32, is_group: bool) -> Outcome<()> {
     if flags & SCI_FLAG_BROADCAST == 0 || is_group {
         return Ok(());
     }
-    let why = format!("flags = {flags:#x}; SCI_FLAG_BROADCAST is for segments of groups");
+    let why = format!("flags = {flags:#x}; SCI_FLAG_BROADCAST is for groups");
     Err(failure(errors::ILLEGAL_OPERATION, why))
 }

@@ -16,7 +16,7 @@ use crate::flags::Flags;
 use crate::handles::{Object, Table};
 use crate::lifecycle::{DESCRIPTORS, Descriptor};
 use crate::member::Watch;
-use crate::node::{node_id, timeout_nanos};
+use crate::node::{node_or_group, timeout_nanos};
 use crate::session::{Belongs, Session};
 use crate::uses::Use;
 
@@ -290,7 +290,7 @@ pub(crate) fn connect<T: Triggers>(
             Ok((descriptor.session().clone(), descriptor.uses.begin()?))
         })?;
         let target = Target {
-            node: node_id(node)?,
+            node: node_or_group(node, flags)?,
             adapter: AdapterNumber::new(adapter).map_err(refused)?,
             number: InterruptNumber(number),
             timeout: timeout_nanos(timeout).map(Duration::from_nanos),

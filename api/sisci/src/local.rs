@@ -127,7 +127,7 @@ const PREPARE: Flags = Flags { done: SCI_FLAG_DMA_SOURCE_ONLY | SCI_FLAG_BROADCA
 const ATTACH: Flags = Flags { done: SCI_FLAG_USE_CALLBACK, not_done: 0 };
 /// A segment of a group has the number of its group, and memory that all have.
 const OF_NO_GROUP: u32 = SCI_FLAG_PRIVATE | SCI_FLAG_AUTO_ID | SCI_FLAG_EMPTY;
-const UNAVAILABLE: Flags = Flags { done: SCI_FLAG_FORCE_DISCONNECT, not_done: SCI_FLAG_NOTIFY };
+const UNAVAILABLE: Flags = Flags { done: SCI_FLAG_FORCE_DISCONNECT | SCI_FLAG_NOTIFY, not_done: 0 };
 const REMOVE: Flags = Flags { done: SCI_FLAG_FORCE_REMOVE, not_done: 0 };
 
 #[expect(clippy::too_many_arguments, reason = "the signature of SISCI")]
@@ -374,7 +374,11 @@ pub(crate) fn set_unavailable(segment: Handle<Local>, adapter: u32, flags: u32, 
             local,
             adapter,
             is_forced,
-        })
+        })?;
+        if flags & SCI_FLAG_NOTIFY == 0 {
+            return Ok(());
+        }
+        LOCALS.with(segment, |local| local.session().call(Call::Notify(local.segment)).map(drop))
     });
 }
 

@@ -6,10 +6,10 @@ use beeline_fabric::{AdapterNumber, NodeId};
 use beeline_fabric_process::NamedNode;
 use beeline_ffi::{Handle, Out, Outcome, Text};
 
-use crate::constants::SCI_INFINITE_TIMEOUT;
+use crate::constants::{SCI_FLAG_BROADCAST, SCI_INFINITE_TIMEOUT};
 use crate::edge::{Error, edge, edge_without_code, failure, refused};
 use crate::errors;
-use crate::flags::Flags;
+use crate::flags::{Flags, check_broadcast};
 use crate::handles::Object;
 use crate::lifecycle::{DESCRIPTORS, Descriptor};
 use crate::session;
@@ -40,8 +40,19 @@ pub(crate) fn node_id(number: u32) -> Outcome<NodeId> {
     }
 }
 
-/// As [`node_id`], where the number of groups is one, too.
-pub(crate) fn node_or_groups(number: u32) -> Outcome<NodeId> {
+/// As [`node_id`], where the number of groups is one, too, and is asked for by a flag.
+pub(crate) fn node_or_group(number: u32, flags: u32) -> Outcome<NodeId> {
+    let node = node_or_groups(number)?;
+    let is_group = node == NodeId::GROUPS;
+    check_broadcast(flags, is_group)?;
+    if is_group && flags & SCI_FLAG_BROADCAST == 0 {
+        let why = format!("nodeId = {number}; groups are connected to with SCI_FLAG_BROADCAST");
+        return Err(failure(errors::NO_SUCH_NODEID, why));
+    }
+    Ok(node)
+}
+
+fn node_or_groups(number: u32) -> Outcome<NodeId> {
     let node = u16::try_from(number).ok().filter(|number| *number != 0).map(NodeId);
     node.ok_or_else(|| failure(errors::ILLEGAL_NODEID, format!("nodeId = {number}; no node has this number")))
 }

@@ -49,7 +49,7 @@ impl Own for Interrupt {
     fn create(session: &Session, number: Option<InterruptNumber>, flags: u32) -> Result<Self, Refusal> {
         let is_counting = flags & SCI_FLAG_COUNTING_INT != 0;
         let is_shared = flags & SCI_FLAG_SHARED_INT != 0;
-        session.member().create_interrupt(Options { number, is_shared, is_counting })
+        session.member().create_interrupt(Options { number, is_shared, is_counting, ..Options::default() })
     }
 
     fn number(&self) -> InterruptNumber {

@@ -9,15 +9,15 @@ use beeline_ffi::{Handle, Kind, Out, Outcome};
 
 use crate::callback::{Argument, Caller, check_callback, check_waits};
 use crate::constants::{
-    SCI_CB_CONNECT, SCI_CB_LOST, SCI_CB_NOT_OPERATIONAL, SCI_CB_OPERATIONAL, SCI_FLAG_ASYNCHRONOUS_CONNECT,
-    SCI_FLAG_BROADCAST, SCI_FLAG_USE_CALLBACK,
+    SCI_CB_CONNECT, SCI_CB_DISCONNECT, SCI_CB_LOST, SCI_CB_NOT_OPERATIONAL, SCI_CB_OPERATIONAL,
+    SCI_FLAG_ASYNCHRONOUS_CONNECT, SCI_FLAG_BROADCAST, SCI_FLAG_USE_CALLBACK,
 };
-use crate::edge::{Error, edge, edge_without_code, failure, refused, unexpected};
+use crate::edge::{Error, edge, edge_without_code, refused, unexpected};
 use crate::errors;
-use crate::flags::{Flags, check_broadcast};
+use crate::flags::Flags;
 use crate::handles::{Object, Table};
 use crate::lifecycle::{DESCRIPTORS, Descriptor};
-use crate::node::{node_or_groups, timeout_nanos};
+use crate::node::{node_or_group, timeout_nanos};
 use crate::session::{Belongs, Session};
 use crate::uses::Use;
 
@@ -75,8 +75,7 @@ pub(crate) fn connect(
             check_callback(flags, callback.is_some())?;
             Ok((descriptor.session().clone(), descriptor.uses.begin()?))
         })?;
-        let (node, id) = (node_or_groups(node)?, SegmentId(id));
-        check_group(node, flags)?;
+        let (node, id) = (node_or_group(node, flags)?, SegmentId(id));
         let adapter = AdapterNumber::new(adapter).map_err(refused)?;
         let connected = session.call(Call::Connect {
             node,
@@ -114,17 +113,6 @@ pub(crate) fn connect(
             }
         }
     });
-}
-
-/// Groups are found under a number that no node has, and asked for by a flag.
-fn check_group(node: NodeId, flags: u32) -> Outcome<()> {
-    let is_group = node == NodeId::GROUPS;
-    check_broadcast(flags, is_group)?;
-    if is_group && flags & SCI_FLAG_BROADCAST == 0 {
-        let why = format!("nodeId = {}; groups are connected to with SCI_FLAG_BROADCAST", node.0);
-        return Err(failure(errors::NO_SUCH_NODEID, why));
-    }
-    Ok(())
 }
 
 impl Remote {
@@ -234,6 +222,7 @@ fn as_told(event: RemoteEvent, size: &AtomicUsize) -> (u32, u32) {
         RemoteEvent::NotMade(refusal) => (SCI_CB_LOST, refusal.code()),
         RemoteEvent::NotOperational => (SCI_CB_NOT_OPERATIONAL, errors::OK),
         RemoteEvent::Operational => (SCI_CB_OPERATIONAL, errors::OK),
+        RemoteEvent::Disconnect => (SCI_CB_DISCONNECT, errors::OK),
         RemoteEvent::Lost => (SCI_CB_LOST, errors::OK),
     }
 }

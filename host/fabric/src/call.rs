@@ -74,6 +74,9 @@ pub enum Call {
         /// Ends all connections to the segment. Refused ([`Refusal::MaxEntries`](crate::Refusal::MaxEntries)) after some four billion times.
         is_forced: bool,
     },
+    /// Asks those who are connected to a segment to disconnect. They stay connected, and are told
+    /// ([`RemoteEvent::Disconnect`]).
+    Notify(LocalSegment),
     /// Removes a segment that is not used, or whose users are forced off it.
     RemoveSegment {
         local: LocalSegment,
@@ -131,7 +134,12 @@ pub enum Call {
         number: Option<InterruptNumber>,
         is_counting: bool,
     },
-    /// Connects to one of several interrupts of a number. At a time of zero it is connected to only if its member is reached already;
+    /// Makes an interrupt with messages that is one of several of its number, of members of any nodes. Waits for its number.
+    CreateGroupInterrupt {
+        /// Its number; `None`: one that no other interrupt of the fabric has that is one of several.
+        number: Option<InterruptNumber>,
+    },
+    /// Connects to one of several interrupts of a number, of a node or, with [`NodeId::GROUPS`], of the fabric. At a time of zero it is connected to only if its member is reached already;
     /// if that is not, it is begun to be reached.
     ConnectSharedInterrupt {
         node: NodeId,

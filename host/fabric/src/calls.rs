@@ -15,8 +15,8 @@ use beeline_contract_adapter::Adapter;
 pub use self::connect::FIRST_CONTACT_NANOS;
 
 use crate::call::{Call, Done, Value};
-use crate::ids::{AdapterNumber, Name, NameKind, Nanos, RemoteSegment};
-use crate::interrupt::name_of;
+use crate::ids::{AdapterNumber, Name, Nanos, RemoteSegment};
+use crate::interrupt::{name_of, name_of_several};
 use crate::member::Member;
 use crate::refusal::Refusal;
 use crate::segment::waiters::Waiters;
@@ -45,6 +45,7 @@ impl<A: Adapter> Member<A> {
             Call::SetUnavailable { local, adapter, is_forced } => {
                 self.set_unavailable(local, adapter, is_forced)
             }
+            Call::Notify(local) => self.notify(local),
             Call::RemoveSegment { local, is_forced } => self.remove(local, is_forced),
             Call::MapLocal(local, part) => self.map_local(local, part),
             Call::UnmapLocal(local) => self.unmap_local(local),
@@ -67,13 +68,14 @@ impl<A: Adapter> Member<A> {
             Call::CreateSharedInterrupt { number, is_counting } => {
                 self.create_shared_interrupt(number, is_counting)
             }
+            Call::CreateGroupInterrupt { number } => self.create_group_interrupt(number),
             Call::ConnectSharedInterrupt { node, number, adapter, at, timeout_nanos } => {
-                let name = Name { kind: NameKind::SharedInterrupt, number: number.0 };
-                self.connect_shared(node, name, adapter, (at, timeout_nanos), now)
+                self.connect_shared(node, name_of_several(node, number), adapter, (at, timeout_nanos), now)
             }
             Call::RemoveInterrupt(interrupt) => self.remove_interrupt(interrupt),
             Call::ConnectInterrupt { node, number, has_data, adapter, timeout_nanos } => {
-                self.connect(node, name_of(number, has_data), adapter, (timeout_nanos, false, false), now)
+                let name = name_of(node, number, has_data);
+                self.connect(node, name, adapter, (timeout_nanos, false, false), now)
             }
             Call::DisconnectInterrupt(remote) => self.disconnect(RemoteSegment(remote.0)),
             Call::SetLink(adapter, is_up) => self.set_link(adapter, is_up),

@@ -78,7 +78,7 @@ pub(crate) fn force<'a, K, V: ViewPort + 'a>(
 
 /// What an entry is after its segment: free, and for claims of its segment another one. No segment has the last incarnation.
 pub(crate) fn freed(open: EntryState) -> EntryState {
-    EntryState { incarnation: open.incarnation + 1, phase: Phase::Free, available: 0 }
+    EntryState { incarnation: open.incarnation + 1, phase: Phase::Free, available: 0, notices: 0 }
 }
 
 /// Whether any of these claims is one of the entry's segment.
@@ -98,7 +98,7 @@ mod tests {
 
     use super::*;
 
-    const OPEN: EntryState = EntryState { incarnation: 3, phase: Phase::Open, available: 1 };
+    const OPEN: EntryState = EntryState { incarnation: 3, phase: Phase::Open, available: 1, notices: 0 };
     const SLOT: Slot = Slot(0);
 
     /// A word whose other side does not answer.

@@ -13,7 +13,7 @@ use crate::link::{LinkWord, Paths};
 use crate::sequence::{Connected, ConnectionView, SequenceStatus};
 
 const SLOT: Slot = Slot(0);
-const OPEN: EntryState = EntryState { incarnation: 3, phase: Phase::Open, available: 1 };
+const OPEN: EntryState = EntryState { incarnation: 3, phase: Phase::Open, available: 1, notices: 0 };
 
 /// One word of a board or of claims.
 #[derive(Clone)]

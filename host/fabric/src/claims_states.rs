@@ -22,7 +22,7 @@ use Barrier::{Fence, ReadAcross};
 use Outcome::{Checked, Connected as Joined, Removed, Taken};
 
 const SLOT: Slot = Slot(0);
-const OPEN: EntryState = EntryState { incarnation: 3, phase: Phase::Open, available: 1 };
+const OPEN: EntryState = EntryState { incarnation: 3, phase: Phase::Open, available: 1, notices: 0 };
 /// The member that has the segment.
 const PROVIDER: usize = 0;
 /// Words of a host's memory: the entry, or its copy; what the segment holds; and the claims of each other host.

@@ -32,6 +32,8 @@ pub enum RemoteEvent {
     NotOperational,
     /// The links are up again.
     Operational,
+    /// The segment's member asks to be disconnected from ([`Call::Notify`](crate::Call::Notify)). It stays as it is.
+    Disconnect,
     /// The segment or its member is gone, for ever.
     Lost,
 }

@@ -53,6 +53,8 @@ pub enum NameKind {
     SharedInterrupt,
     /// An interrupt that carries messages.
     DataInterrupt,
+    /// One of several interrupts of members of any nodes that have one number and carry messages.
+    GroupInterrupt,
     /// A segment that members of any nodes hold together.
     Group,
 }
@@ -81,7 +83,10 @@ impl Name {
     pub(crate) fn missing(self) -> Refusal {
         match self.kind {
             NameKind::Segment | NameKind::Group => Refusal::NoSuchSegment,
-            NameKind::Interrupt | NameKind::SharedInterrupt | NameKind::DataInterrupt => Refusal::NoSuchIntno,
+            NameKind::Interrupt
+            | NameKind::SharedInterrupt
+            | NameKind::DataInterrupt
+            | NameKind::GroupInterrupt => Refusal::NoSuchIntno,
         }
     }
 

@@ -9,7 +9,7 @@ pub(crate) mod local;
 pub(crate) mod remote;
 pub(crate) mod take;
 
-use crate::ids::{InterruptNumber, Name, NameKind, Slot};
+use crate::ids::{InterruptNumber, Name, NameKind, NodeId, Slot};
 
 /// Bytes of the longest message of a data interrupt.
 pub const MAX_MESSAGE_BYTES: usize = 2048;
@@ -33,7 +33,19 @@ pub struct Place {
     pub incarnation: u32,
 }
 
-pub(crate) fn name_of(number: InterruptNumber, has_data: bool) -> Name {
-    let kind = if has_data { NameKind::DataInterrupt } else { NameKind::Interrupt };
+/// The name under which others look for an interrupt of a node, or for those of the fabric if the node is [`NodeId::GROUPS`], which carry
+/// messages.
+pub(crate) fn name_of(node: NodeId, number: InterruptNumber, has_data: bool) -> Name {
+    let kind = match (node, has_data) {
+        (NodeId::GROUPS, true) => NameKind::GroupInterrupt,
+        (_, true) => NameKind::DataInterrupt,
+        (_, false) => NameKind::Interrupt,
+    };
+    Name { kind, number: number.0 }
+}
+
+/// The name of one of several interrupts of a node, or of the fabric if the node is [`NodeId::GROUPS`].
+pub(crate) fn name_of_several(node: NodeId, number: InterruptNumber) -> Name {
+    let kind = if node == NodeId::GROUPS { NameKind::GroupInterrupt } else { NameKind::SharedInterrupt };
     Name { kind, number: number.0 }
 }

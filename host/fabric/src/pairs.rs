@@ -135,8 +135,20 @@ impl Claimed {
     /// The connection that it is, to an entry of the other member of a pair.
     pub(crate) fn connection(&self, pair: PairId, slot: Slot) -> Connection {
         let Entry { state, bytes, memory, group, is_listed, .. } = self.entry;
-        let (incarnation, paths) = (state.incarnation, self.paths);
-        Connection { pair, slot, incarnation, bytes, memory, group, paths, is_listed, is_lost: false }
+        let EntryState { incarnation, notices, .. } = state;
+        let paths = self.paths;
+        Connection {
+            pair,
+            slot,
+            incarnation,
+            bytes,
+            memory,
+            group,
+            paths,
+            is_listed,
+            notices,
+            is_lost: false,
+        }
     }
 }
 
@@ -181,7 +193,7 @@ impl<A: Adapter> Ports<A> {
     ) -> Result<Claimed, Refusal> {
         for _ in 0..CLAIMS {
             let entry = read_entry(&self.board, slot).ok_or(Refusal::ConnectionRefused)?;
-            let EntryState { incarnation, phase, available } = entry.state;
+            let EntryState { incarnation, phase, available, .. } = entry.state;
             if phase == Phase::Free || !entry.name.is_some_and(|other| name.finds(other)) {
                 return Err(name.missing());
             }

@@ -34,8 +34,10 @@ pub enum Want {
 /// An operation on names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameOp {
-    /// Puts a name, if no living member has it. Names of groups are those of [`NodeId::GROUPS`], others of this member's node. One of
-    /// [`NameKind::SharedInterrupt`](crate::NameKind) may be beside others of it, but not beside an interrupt of the same number that is alone.
+    /// Puts a name, if no living member has it. Names of groups, and of
+    /// interrupts of groups, are those of [`NodeId::GROUPS`], others of this member's node. One of
+    /// [`NameKind::SharedInterrupt`](crate::NameKind) may be beside others of it, but not beside an interrupt of the same number that is alone;
+    /// one of [`NameKind::GroupInterrupt`](crate::NameKind) beside others of it.
     Put(Name, Slot),
     /// Puts a name of this node, if no living member has it, also of a kind of which there may be several.
     PutFirst(Name, Slot),

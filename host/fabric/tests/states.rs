@@ -251,6 +251,7 @@ fn remote_event(event: RemoteEvent) -> model::Event {
         RemoteEvent::NotOperational => model::Event::IsNotOperational,
         RemoteEvent::Operational => model::Event::IsOperational,
         RemoteEvent::Lost => model::Event::IsLost,
+        RemoteEvent::Disconnect => panic!("nobody asks to be disconnected from"),
         RemoteEvent::NotMade(refusal) => panic!("an attempt without an end is refused: {refusal}"),
     }
 }

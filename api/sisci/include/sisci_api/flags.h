@@ -26,17 +26,17 @@
 #define SCI_FLAG_LOCK_USER_MEM 0x400u
 /** The library picks the number: the first free one from the given number upward. */
 #define SCI_FLAG_AUTO_ID 0x20000000u
-/** The segment or connection is that of a group: what one writes, all that have joined have. Of interrupts: Not implemented. */
+/** The segment or connection is that of a group: what one writes, all that have joined have. Of data interrupts, too. */
 #define SCI_FLAG_BROADCAST 0x40000u
 /** The segment is removed although others are connected: their connections are lost. */
 #define SCI_FLAG_FORCE_REMOVE 0x20u
-/** A segment of a group may be connected to by its node, too. Not implemented. */
+/** A segment of a group may be connected to by its node, and stored into for that node alone. Not implemented. */
 #define SCI_FLAG_ALLOW_UNICAST 0x80u
 /** The memory may be shared with processes that do not use SISCI. Not implemented. */
 #define SCI_FLAG_SHARE_EXTERNAL 0x40u
 /** SCISetSegmentUnavailable(): connections are lost. */
 #define SCI_FLAG_FORCE_DISCONNECT 0x1u
-/** SCISetSegmentUnavailable(): whoever is connected is told, and stays connected. Not implemented. */
+/** SCISetSegmentUnavailable(): whoever is connected is asked to disconnect, and stays connected. */
 #define SCI_FLAG_NOTIFY 0x2u
 /** SCIConnectSegment(): returns at once, and the callback tells what came of it. */
 #define SCI_FLAG_ASYNCHRONOUS_CONNECT 0x2u

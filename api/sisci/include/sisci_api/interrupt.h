@@ -123,7 +123,11 @@ void SCITriggerInterrupt(sci_remote_interrupt_t interrupt, unsigned int flags, s
  * @param interruptNo as for SCICreateInterrupt()
  * @param callback    is called with SCI_FLAG_USE_CALLBACK, with the bytes of one trigger
  *
- * Flags: SCI_FLAG_USE_CALLBACK, SCI_FLAG_FIXED_INTNO; SCI_FLAG_BROADCAST is SCI_ERR_FLAG_NOT_IMPLEMENTED.
+ * GROUPS. With SCI_FLAG_BROADCAST the interrupt joins the group of this number: those that processes of any nodes have made so. Whoever
+ * connects to node DIS_BROADCAST_NODEID_GROUP_ALL triggers all of them. The number has nothing to do with the numbers of a node's
+ * interrupts. Without SCI_FLAG_FIXED_INTNO it is one that no group has.
+ *
+ * Flags: SCI_FLAG_USE_CALLBACK, SCI_FLAG_FIXED_INTNO, SCI_FLAG_BROADCAST.
  * Errors: as SCICreateInterrupt().
  */
 void SCICreateDataInterrupt(sci_desc_t sd, sci_local_data_interrupt_t *interrupt, unsigned int localAdapterNo,
@@ -153,8 +157,15 @@ void SCIWaitForDataInterrupt(sci_local_data_interrupt_t interrupt, void *data, u
 /**
  * Connects to a data interrupt of a node, as SCIConnectInterrupt() does.
  *
- * Flags: SCI_FLAG_BROADCAST is SCI_ERR_FLAG_NOT_IMPLEMENTED.
- * Errors: as SCIConnectInterrupt().
+ * With SCI_FLAG_BROADCAST and the node DIS_BROADCAST_NODEID_GROUP_ALL it connects to a group: a trigger reaches each interrupt of it, also
+ * those that are made later, and those of this process. For that each trigger looks up who there is, which takes system calls. The first
+ * trigger after a process has joined connects to that process, and waits half a second at most; a process that does not answer,
+ * because it is stopped or very busy, is skipped then, and reached about a second after it answers. Who is behind a link that is down is
+ * skipped, too.
+ *
+ * Flags: SCI_FLAG_BROADCAST.
+ * Errors: as SCIConnectInterrupt(); SCI_ERR_ILLEGAL_OPERATION (SCI_FLAG_BROADCAST and another node); SCI_ERR_NO_SUCH_NODEID (that node
+ * without SCI_FLAG_BROADCAST).
  */
 void SCIConnectDataInterrupt(sci_desc_t sd, sci_remote_data_interrupt_t *interrupt, unsigned int nodeId,
                              unsigned int localAdapterNo, unsigned int interruptNo, unsigned int timeout,
@@ -169,7 +180,8 @@ void SCIDisconnectDataInterrupt(sci_remote_data_interrupt_t interrupt, unsigned 
  * @param data   the bytes; they are copied before the function returns
  * @param length 0 to 2048
  *
- * Errors: SCI_ERR_NOSPC (the queue of this connection is full: nothing is sent); SCI_ERR_ILLEGAL_PARAMETER (too many bytes); others as
+ * Errors: SCI_ERR_NOSPC (the queue of this connection is full, or of a group that of one of its interrupts: nothing is sent, to
+ * nobody); SCI_ERR_ILLEGAL_PARAMETER (too many bytes); others as
  * SCITriggerInterrupt().
  * Ordering: triggers of one thread are taken in their order.
  */

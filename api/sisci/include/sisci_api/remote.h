@@ -94,7 +94,7 @@ void SCIUnmapSegment(sci_map_t map, unsigned int flags, sci_error_t *error);
  *
  * @param status  where the code of the event is put
  * @param timeout milliseconds
- * @return what happened
+ * @return what happened; SCI_CB_DISCONNECT is a request of the owner to disconnect, see SCISetSegmentUnavailable()
  *
  * Errors: SCI_ERR_TIMEOUT; SCI_ERR_CANCELLED; SCI_ERR_ILLEGAL_OPERATION (the connection has a callback).
  */

@@ -39,7 +39,8 @@ extern "C" {
  * @param arg       what the callback is given
  *
  * Flags: SCI_FLAG_USE_CALLBACK, SCI_FLAG_EMPTY, SCI_FLAG_PRIVATE, SCI_FLAG_DMA_SOURCE_ONLY, SCI_FLAG_AUTO_ID, SCI_FLAG_BROADCAST,
- * SCI_FLAG_SHARE_EXTERNAL, SCI_FLAG_ALLOW_UNICAST; the last two are SCI_ERR_FLAG_NOT_IMPLEMENTED.
+ * SCI_FLAG_SHARE_EXTERNAL, SCI_FLAG_ALLOW_UNICAST; the last two are SCI_ERR_FLAG_NOT_IMPLEMENTED. SCI_FLAG_ALLOW_UNICAST is for stores
+ * into the copy of one node; here a group has one memory, and such a store would be one for all.
  *
  * GROUPS. With SCI_FLAG_BROADCAST the process joins the group of this number: all that have joined, on whatever node, have one
  * memory. Whoever connects to node DIS_BROADCAST_NODEID_GROUP_ALL stores into it for all of them at the cost of one store. The number
@@ -87,8 +88,9 @@ void SCISetSegmentAvailable(sci_local_segment_t segment, unsigned int localAdapt
  * Lets nobody connect any more through an adapter. Connections that are there stay.
  *
  * Flags: SCI_FLAG_FORCE_DISCONNECT: connections are lost (SCI_CB_LOST), also those that are left from a time in which the segment was
- * available. SCI_FLAG_NOTIFY (whoever is connected would be told) is
- * SCI_ERR_FLAG_NOT_IMPLEMENTED.
+ * available. SCI_FLAG_NOTIFY: whoever is connected is told SCI_CB_DISCONNECT, which asks it to disconnect, and stays connected until it
+ * does; two that it has not been told yet are one. Of a group, or a segment that others have attached, those are told whose connection
+ * goes by the part of this process.
  * Errors: SCI_ERR_SEGMENT_NOT_PREPARED; SCI_ERR_ILLEGAL_OPERATION (EMPTY, or not available through this
  * adapter and SCI_FLAG_FORCE_DISCONNECT is not given).
  * States: AVAILABLE becomes PREPARED.

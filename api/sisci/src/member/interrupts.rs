@@ -41,18 +41,19 @@ pub(crate) enum Watch {
 pub(crate) struct Options {
     pub(crate) number: Option<InterruptNumber>,
     pub(crate) is_shared: bool,
+    pub(crate) is_group: bool,
     pub(crate) is_counting: bool,
 }
 
 impl Options {
     fn of_process(self) -> InterruptOptions {
-        let Options { number, is_shared, is_counting } = self;
-        InterruptOptions { number, is_shared, is_counting, ..InterruptOptions::default() }
+        let Options { number, is_shared, is_group, is_counting } = self;
+        InterruptOptions { number, is_shared, is_group, is_counting, ..InterruptOptions::default() }
     }
 
     fn of_bar(self) -> Result<BarInterruptOptions, Refusal> {
-        let Options { number, is_shared, is_counting } = self;
-        if is_shared {
+        let Options { number, is_shared, is_group, is_counting } = self;
+        if is_shared || is_group {
             return Err(Refusal::NotSupported);
         }
         Ok(BarInterruptOptions { number, is_counting, ..BarInterruptOptions::default() })
@@ -102,6 +103,7 @@ impl Member {
             Member::Process(member) => {
                 member.connect_data_interrupt(node, number, adapter, timeout).map(DataTrigger::Process)
             }
+            Member::Bar(_) if node == NodeId::GROUPS => Err(Refusal::NotSupported),
             Member::Bar(member) => {
                 member.connect_data_interrupt(node, number, adapter, timeout).map(DataTrigger::Bar)
             }

@@ -151,6 +151,7 @@ impl BarMember {
             // An interrupt is more than its tables.
             Call::CreateInterrupt { .. }
             | Call::CreateSharedInterrupt { .. }
+            | Call::CreateGroupInterrupt { .. }
             | Call::ConnectSharedInterrupt { .. }
             | Call::RemoveInterrupt(_)
             | Call::ConnectInterrupt { .. }

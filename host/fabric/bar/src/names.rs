@@ -26,7 +26,7 @@ fn word_of(name: Name) -> Option<u64> {
         NameKind::Segment => 1,
         NameKind::Interrupt => 2,
         NameKind::DataInterrupt => 3,
-        NameKind::Group | NameKind::SharedInterrupt => return None,
+        NameKind::Group | NameKind::SharedInterrupt | NameKind::GroupInterrupt => return None,
     };
     Some(kind << 32 | u64::from(name.number))
 }

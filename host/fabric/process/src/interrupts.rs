@@ -30,6 +30,8 @@ pub struct InterruptOptions {
     pub number: Option<InterruptNumber>,
     /// It is one of several of its number, of this process and others of the node: a trigger reaches each of them. Not of data interrupts.
     pub is_shared: bool,
+    /// It is one of several of its number, of members of any nodes: a message to the group reaches each of them. Of data interrupts alone.
+    pub is_group: bool,
     /// Each trigger is one that is taken; otherwise all that come between two waits are one. Not of data interrupts.
     pub is_counting: bool,
     /// Forgets at the start of each wait what came before it. Not of data interrupts.

@@ -152,6 +152,7 @@ impl FabricMember {
             // An interrupt is more than its tables, and goes in an order of its own.
             Call::CreateInterrupt { .. }
             | Call::CreateSharedInterrupt { .. }
+            | Call::CreateGroupInterrupt { .. }
             | Call::ConnectSharedInterrupt { .. }
             | Call::RemoveInterrupt(_)
             | Call::ConnectInterrupt { .. }

@@ -20,12 +20,14 @@ pub(crate) fn kind(of: NameKind) -> Kind {
     const DATA_INTERRUPT: Kind = Kind::new(3).unwrap();
     const GROUP: Kind = Kind::new(4).unwrap();
     const SHARED_INTERRUPT: Kind = Kind::new(5).unwrap();
+    const GROUP_INTERRUPT: Kind = Kind::new(6).unwrap();
     match of {
         NameKind::Segment => SEGMENT,
         NameKind::Interrupt => INTERRUPT,
         NameKind::DataInterrupt => DATA_INTERRUPT,
         NameKind::Group => GROUP,
         NameKind::SharedInterrupt => SHARED_INTERRUPT,
+        NameKind::GroupInterrupt => GROUP_INTERRUPT,
     }
 }
 
@@ -106,7 +108,7 @@ impl Names {
     ) -> Answer {
         let done = match op {
             NameOp::Put(name, slot) => {
-                let may_be_beside = name.kind == NameKind::SharedInterrupt;
+                let may_be_beside = matches!(name.kind, NameKind::SharedInterrupt | NameKind::GroupInterrupt);
                 self.put_alone(name, slot, |holder, entry| holder.put(entry, |_| may_be_beside))
             }
             NameOp::PutFirst(name, slot) => {
@@ -145,14 +147,15 @@ impl Names {
         }
     }
 
-    /// Who has one of several interrupts of a number.
-    pub(crate) fn shared(
+    /// Who has one of several interrupts of a number, of a node or of the fabric.
+    pub(crate) fn several(
         &self,
         node: NodeId,
         number: InterruptNumber,
     ) -> Result<Vec<Candidate>, RegistryError> {
         let Some(registry) = self.existing(node)? else { return Ok(Vec::new()) };
-        let found = registry.find(kind(NameKind::SharedInterrupt), number.0)?;
+        let of = if node == NodeId::GROUPS { NameKind::GroupInterrupt } else { NameKind::SharedInterrupt };
+        let found = registry.find(kind(of), number.0)?;
         Ok(found.into_iter().map(candidate).collect())
     }
 
@@ -168,7 +171,9 @@ impl Names {
         let other = match name.kind {
             NameKind::Interrupt => NameKind::SharedInterrupt,
             NameKind::SharedInterrupt => NameKind::Interrupt,
-            NameKind::Segment | NameKind::Group | NameKind::DataInterrupt => return Ok(answer),
+            NameKind::Segment | NameKind::Group | NameKind::DataInterrupt | NameKind::GroupInterrupt => {
+                return Ok(answer);
+            }
         };
         if answer != Answer::Done {
             return Ok(answer);
@@ -213,7 +218,10 @@ impl Names {
 
     /// Whose names a name of this member is among.
     fn node_of(&self, name: Name) -> NodeId {
-        if name.kind == NameKind::Group { NodeId::GROUPS } else { self.node }
+        match name.kind {
+            NameKind::Group | NameKind::GroupInterrupt => NodeId::GROUPS,
+            _ => self.node,
+        }
     }
 
     fn find(&self, node: NodeId, name: Name) -> Result<Found, RegistryError> {

@@ -73,16 +73,19 @@ pub(crate) struct EntryState {
     pub(crate) phase: Phase,
     /// A bit for each adapter by which the segment may be connected to.
     pub(crate) available: u16,
+    /// How often its member has asked who is connected to disconnect, modulo 256.
+    pub(crate) notices: u8,
 }
 
 impl EntryState {
     pub(crate) fn of(word: u64) -> Self {
-        let phase = match (word >> 16) as u16 {
+        let phase = match (word >> 16) as u8 {
             1 => Phase::Open,
             2 => Phase::Closing,
             _ => Phase::Free,
         };
-        EntryState { incarnation: (word >> 32) as u32, phase, available: word as u16 }
+        let (incarnation, notices) = ((word >> 32) as u32, (word >> 24) as u8);
+        EntryState { incarnation, phase, available: word as u16, notices }
     }
 
     pub(crate) fn word(self) -> u64 {
@@ -91,7 +94,8 @@ impl EntryState {
             Phase::Open => 1,
             Phase::Closing => 2,
         };
-        u64::from(self.incarnation) << 32 | phase << 16 | u64::from(self.available)
+        let notices = u64::from(self.notices) << 24;
+        u64::from(self.incarnation) << 32 | notices | phase << 16 | u64::from(self.available)
     }
 }
 
@@ -127,6 +131,7 @@ pub(crate) fn name_word(name: Name) -> u64 {
         NameKind::DataInterrupt => 3,
         NameKind::Group => 4,
         NameKind::SharedInterrupt => 5,
+        NameKind::GroupInterrupt => 6,
     };
     kind << 32 | u64::from(name.number)
 }
@@ -139,6 +144,7 @@ pub(crate) fn name_of(word: u64) -> Option<Name> {
         3 => NameKind::DataInterrupt,
         4 => NameKind::Group,
         5 => NameKind::SharedInterrupt,
+        6 => NameKind::GroupInterrupt,
         _ => return None,
     };
     Some(Name { kind, number: word as u32 })
@@ -214,7 +220,7 @@ mod tests {
     #[test]
     fn every_word_of_a_peer_is_a_state_and_own_words_come_back() {
         for phase in [Phase::Free, Phase::Open, Phase::Closing] {
-            let state = EntryState { incarnation: 0xfedc_ba98, phase, available: 0x8001 };
+            let state = EntryState { incarnation: 0xfedc_ba98, phase, available: 0x8001, notices: 0xfe };
             assert_eq!(EntryState::of(state.word()), state);
         }
         assert_eq!(EntryState::of(u64::MAX).phase, Phase::Free);
@@ -234,12 +240,13 @@ mod tests {
 
     #[test]
     fn names_come_back_and_other_words_name_nothing() {
-        let interrupts = [NameKind::Interrupt, NameKind::DataInterrupt, NameKind::SharedInterrupt];
-        for kind in [NameKind::Segment, NameKind::Group].into_iter().chain(interrupts) {
+        let interrupts = [NameKind::Interrupt, NameKind::DataInterrupt];
+        let of_several = [NameKind::Group, NameKind::SharedInterrupt, NameKind::GroupInterrupt];
+        for kind in [NameKind::Segment].into_iter().chain(interrupts).chain(of_several) {
             let name = Name { kind, number: 0xfedc_ba98 };
             assert_eq!(name_of(name_word(name)), Some(name));
         }
-        assert_eq!((name_of(7), name_of(6 << 32), name_of(u64::MAX)), (None, None, None));
+        assert_eq!((name_of(7), name_of(7 << 32), name_of(u64::MAX)), (None, None, None));
     }
 
     #[test]

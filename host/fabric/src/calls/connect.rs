@@ -38,8 +38,8 @@ impl<A: Adapter> Member<A> {
         now: Nanos,
     ) -> Outcome {
         self.has_adapter(adapter)?;
-        // Groups have segments and no interrupts.
-        if !self.config.nodes.contains(&node) && name.kind != NameKind::Group {
+        let is_of_fabric = matches!(name.kind, NameKind::Group | NameKind::GroupInterrupt);
+        if !self.config.nodes.contains(&node) && !is_of_fabric {
             return Err(Refusal::NoSuchNodeid);
         }
         let handle = RemoteSegment(self.number());
@@ -235,9 +235,10 @@ impl<A: Adapter> Member<A> {
         if let Some(ticket) = ticket {
             let value = match remote.name.kind {
                 NameKind::Segment | NameKind::Group => Value::Remote(handle, bytes),
-                NameKind::Interrupt | NameKind::SharedInterrupt | NameKind::DataInterrupt => {
-                    Value::Trigger(RemoteInterrupt(handle.0))
-                }
+                NameKind::Interrupt
+                | NameKind::SharedInterrupt
+                | NameKind::DataInterrupt
+                | NameKind::GroupInterrupt => Value::Trigger(RemoteInterrupt(handle.0)),
             };
             self.told.push_back(Told::Outcome(ticket, Ok(value)));
             let standing = self.standing(handle);

@@ -7,12 +7,12 @@ use crate::board::layout::EntryState;
 use crate::call::{Done, Value};
 use crate::claims::freed;
 use crate::ids::{
-    AskId, InterruptNumber, LocalInterrupt, Name, NameKind, PairId, RemoteInterrupt, RemoteSegment, Slot,
-    Ticket,
+    AskId, InterruptNumber, LocalInterrupt, Name, NameKind, NodeId, PairId, RemoteInterrupt, RemoteSegment,
+    Slot, Ticket,
 };
 use crate::interrupt::local::OwnInterrupt;
 use crate::interrupt::remote::Trigger;
-use crate::interrupt::{InterruptKind, name_of};
+use crate::interrupt::{InterruptKind, name_of, name_of_several};
 use crate::member::{Asked, Member};
 use crate::refusal::Refusal;
 use crate::segment::local::LocalMemory;
@@ -31,7 +31,9 @@ impl<A: Adapter> Member<A> {
         number: Option<InterruptNumber>,
         kind: InterruptKind,
     ) -> Outcome {
-        self.create_named(number, kind, |number| name_of(number, kind == InterruptKind::Data))
+        let node = self.config.node;
+        let name = |number| name_of(node, number, kind == InterruptKind::Data);
+        self.create_named(number, kind, name)
     }
 
     pub(super) fn create_shared_interrupt(
@@ -41,6 +43,11 @@ impl<A: Adapter> Member<A> {
     ) -> Outcome {
         let kind = if is_counting { InterruptKind::Counting } else { InterruptKind::Plain };
         self.create_named(number, kind, |number| Name { kind: NameKind::SharedInterrupt, number: number.0 })
+    }
+
+    pub(super) fn create_group_interrupt(&mut self, number: Option<InterruptNumber>) -> Outcome {
+        let name = |number| name_of_several(NodeId::GROUPS, number);
+        self.create_named(number, InterruptKind::Data, name)
     }
 
     fn create_named(

@@ -194,6 +194,17 @@ impl<A: Adapter> Member<A> {
         Ok(NOTHING)
     }
 
+    pub(super) fn notify(&mut self, handle: LocalSegment) -> Outcome {
+        let local = self.local(handle)?;
+        local.entry.notices = local.entry.notices.wrapping_add(1);
+        let (slot, entry) = (local.slot, local.entry);
+        if !local.is_private {
+            // Before it and after it claims are of the same incarnation: those who have one are rung.
+            self.force(slot, entry.incarnation, entry);
+        }
+        Ok(NOTHING)
+    }
+
     pub(super) fn remove(&mut self, handle: LocalSegment, is_forced: bool) -> Outcome {
         let local = self.local(handle)?;
         if local.maps != 0 {

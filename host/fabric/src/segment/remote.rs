@@ -90,6 +90,8 @@ pub(crate) struct Connection {
     pub(crate) paths: Paths,
     /// Its member says who may connect.
     pub(crate) is_listed: bool,
+    /// How often its member had asked to be disconnected from when that was told last.
+    pub(crate) notices: u8,
     /// It never comes back.
     pub(crate) is_lost: bool,
 }
@@ -165,8 +167,13 @@ impl Remote {
         };
     }
 
-    /// The next event that the program has not been told of. `standing` is that of the connection, if there is one.
-    pub(crate) fn next_event(&mut self, standing: Option<Standing>) -> Option<RemoteEvent> {
+    /// The next event that the program has not been told of. `standing` is that of the connection, if there is one, and `notices` how
+    /// often its member has asked to be disconnected from.
+    pub(crate) fn next_event(
+        &mut self,
+        standing: Option<Standing>,
+        notices: Option<u8>,
+    ) -> Option<RemoteEvent> {
         let (bytes, fails_over) = match &self.stage {
             Stage::Connecting(_) => return None,
             Stage::NotMade(_) if self.told == ToldOf::Over => return None,
@@ -182,6 +189,7 @@ impl Remote {
             (ToldOf::Over, ..) => return None,
             (ToldOf::Connecting, _, up) => (up.map_or(ToldOf::Down, ToldOf::Up), RemoteEvent::Connect(bytes)),
             (_, Standing::Gone, _) => (ToldOf::Over, RemoteEvent::Lost),
+            (told, ..) if self.is_new_notice(notices) => (told, RemoteEvent::Disconnect),
             (ToldOf::Up(_), _, Some(_)) if fails_over => return None,
             (ToldOf::Up(told), _, up) if up != Some(told) => (ToldOf::Down, RemoteEvent::NotOperational),
             (ToldOf::Down, _, Some(up)) => (ToldOf::Up(up), RemoteEvent::Operational),
@@ -189,6 +197,16 @@ impl Remote {
         };
         self.told = told;
         Some(event)
+    }
+
+    /// Whether the connection's member has asked to be disconnected from since that was told, which it is now.
+    fn is_new_notice(&mut self, notices: Option<u8>) -> bool {
+        match (&mut self.stage, notices) {
+            (Stage::Connected(connection), Some(notices)) => {
+                core::mem::replace(&mut connection.notices, notices) != notices
+            }
+            _ => false,
+        }
     }
 }
 
@@ -206,7 +224,7 @@ mod tests {
         let mut remote = Remote::new(NodeId(8), Name::segment(SegmentId(1)), adapter, attempt);
         let (pair, slot, memory) = (PairId(1), Slot(0), Memory::Bank { offset: 0 });
         let (incarnation, bytes, group, is_lost, paths) = (1, 64, 0, false, Paths::of(paths));
-        let is_listed = false;
+        let (is_listed, notices) = (false, 254);
         remote.stage = Stage::Connected(Connection {
             pair,
             slot,
@@ -216,6 +234,7 @@ mod tests {
             group,
             paths,
             is_listed,
+            notices,
             is_lost,
         });
         remote
@@ -230,30 +249,46 @@ mod tests {
     #[test]
     fn links_that_flap_between_two_looks_are_told_as_both_events() {
         let mut remote = connected(1);
-        assert_eq!(remote.next_event(links(1, 1)), Some(RemoteEvent::Connect(64)));
-        assert_eq!(remote.next_event(links(1, 1)), None);
-        assert_eq!(remote.next_event(links(1, 3)), Some(RemoteEvent::NotOperational));
-        assert_eq!(remote.next_event(links(1, 3)), Some(RemoteEvent::Operational));
-        assert_eq!(remote.next_event(links(2, 3)), Some(RemoteEvent::NotOperational));
-        assert_eq!(remote.next_event(links(2, 2)), None);
+        assert_eq!(remote.next_event(links(1, 1), None), Some(RemoteEvent::Connect(64)));
+        assert_eq!(remote.next_event(links(1, 1), None), None);
+        assert_eq!(remote.next_event(links(1, 3), None), Some(RemoteEvent::NotOperational));
+        assert_eq!(remote.next_event(links(1, 3), None), Some(RemoteEvent::Operational));
+        assert_eq!(remote.next_event(links(2, 3), None), Some(RemoteEvent::NotOperational));
+        assert_eq!(remote.next_event(links(2, 2), None), None);
     }
 
     #[test]
     fn connection_by_several_adapters_is_told_of_only_when_none_is_up() {
         let mut remote = connected(0b11);
-        assert_eq!(remote.next_event(links(1, 1)), Some(RemoteEvent::Connect(64)));
-        assert_eq!(remote.next_event(links(3, 1)), None);
-        assert_eq!(remote.next_event(links(3, 2)), Some(RemoteEvent::NotOperational));
-        assert_eq!(remote.next_event(links(3, 3)), Some(RemoteEvent::Operational));
-        assert_eq!(remote.next_event(links(5, 3)), None);
+        assert_eq!(remote.next_event(links(1, 1), None), Some(RemoteEvent::Connect(64)));
+        assert_eq!(remote.next_event(links(3, 1), None), None);
+        assert_eq!(remote.next_event(links(3, 2), None), Some(RemoteEvent::NotOperational));
+        assert_eq!(remote.next_event(links(3, 3), None), Some(RemoteEvent::Operational));
+        assert_eq!(remote.next_event(links(5, 3), None), None);
+    }
+
+    #[test]
+    fn request_to_disconnect_is_told_once_for_all_before_a_look_and_changes_nothing_else() {
+        let mut remote = connected(1);
+        let mut next = |standing, notices| remote.next_event(standing, Some(notices));
+        assert_eq!(next(links(1, 1), 254), Some(RemoteEvent::Connect(64)));
+        assert_eq!(next(links(1, 1), 254), None);
+        // Two of them, and the number begins anew.
+        assert_eq!(next(links(1, 1), 0), Some(RemoteEvent::Disconnect));
+        assert_eq!(next(links(1, 1), 0), None);
+        assert_eq!(next(links(1, 2), 1), Some(RemoteEvent::Disconnect));
+        assert_eq!(next(links(1, 2), 1), Some(RemoteEvent::NotOperational));
+        assert_eq!(next(links(1, 3), 1), Some(RemoteEvent::Operational));
+        assert_eq!(next(Some(Standing::Gone), 2), Some(RemoteEvent::Lost));
+        assert_eq!(next(Some(Standing::Gone), 3), None);
     }
 
     #[test]
     fn lost_connection_is_told_once_and_nothing_after_it() {
         let mut remote = connected(1);
-        assert_eq!(remote.next_event(links(1, 2)), Some(RemoteEvent::Connect(64)));
-        assert_eq!(remote.next_event(Some(Standing::Gone)), Some(RemoteEvent::Lost));
-        assert_eq!(remote.next_event(Some(Standing::Gone)), None);
-        assert_eq!(remote.next_event(links(1, 1)), None);
+        assert_eq!(remote.next_event(links(1, 2), None), Some(RemoteEvent::Connect(64)));
+        assert_eq!(remote.next_event(Some(Standing::Gone), None), Some(RemoteEvent::Lost));
+        assert_eq!(remote.next_event(Some(Standing::Gone), None), None);
+        assert_eq!(remote.next_event(links(1, 1), None), None);
     }
 }

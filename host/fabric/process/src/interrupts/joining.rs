@@ -7,7 +7,7 @@ use beeline_fabric::{AdapterNumber, Call, InterruptKind, InterruptNumber, NodeId
 
 use super::each::Each;
 use super::gear::Gear;
-use super::link::Link;
+use super::link::{DataLink, Link};
 use super::triggers::{DataTrigger, Trigger};
 use super::{DataInterrupt, Interrupt, InterruptOptions, Own};
 use crate::member::FabricMember;
@@ -49,7 +49,8 @@ impl FabricMember {
         Ok(if each.connect()? { Trigger::of_each(each) } else { Trigger::new(link) })
     }
 
-    /// As [`FabricMember::connect_interrupt`], to a data interrupt.
+    /// As [`FabricMember::connect_interrupt`], to a data interrupt. With [`NodeId::GROUPS`] it is connected to each of the fabric that has
+    /// the number and is one of several ([`InterruptOptions::is_group`]), also to those that are made later.
     ///
     /// # Errors
     /// As [`FabricMember::connect_interrupt`]; [`Refusal::Nospc`]: a limit on the size of files leaves no room for messages.
@@ -62,7 +63,10 @@ impl FabricMember {
     ) -> Result<DataTrigger, Refusal> {
         let (link, gear) = self.shared.connect_interrupt(node, number, true, (adapter, timeout))?;
         let sender = gear.sender(&link.words)?;
-        Ok(DataTrigger::new(link, sender))
+        if node == NodeId::GROUPS {
+            return Ok(DataTrigger::of_each(Each::new(&self.shared, node, number, adapter)));
+        }
+        Ok(DataTrigger::new(DataLink { link, sender }))
     }
 
     fn own_interrupt(&self, kind: InterruptKind, options: InterruptOptions) -> Result<Own, Refusal> {
@@ -72,6 +76,7 @@ impl FabricMember {
             InterruptKind::Plain | InterruptKind::Counting if options.is_shared => {
                 Call::CreateSharedInterrupt { number, is_counting: options.is_counting }
             }
+            InterruptKind::Data if options.is_group => Call::CreateGroupInterrupt { number },
             kind => Call::CreateInterrupt { number, kind },
         };
         let Value::Interrupt(local, number, _, _) = shared.call(call)? else { return Err(Refusal::System) };

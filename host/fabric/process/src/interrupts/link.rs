@@ -5,7 +5,7 @@ use std::sync::Arc;
 use beeline_domain::Peer;
 use beeline_fabric::{Call, PairId, Refusal, RemoteInterrupt, Trigger as Words, ring};
 
-use super::gear::Gear;
+use super::gear::{Gear, SharedSender};
 use crate::bell::FlagBell;
 use crate::pair::Pair;
 use crate::shared::Shared;
@@ -19,6 +19,43 @@ pub(crate) struct Link {
     /// The other process; `None` if it is this one.
     pub(crate) peer: Option<Peer>,
     pub(crate) bell: FlagBell,
+}
+
+/// A connection to an interrupt that is triggered with messages.
+#[derive(Debug)]
+pub(crate) struct DataLink {
+    pub(crate) link: Link,
+    pub(crate) sender: SharedSender,
+}
+
+/// What is connected to an interrupt.
+pub(crate) trait Connected: Sized {
+    /// # Errors
+    /// There is no room for what it is triggered with.
+    fn of(link: Link, gear: &Gear) -> Result<Self, Refusal>;
+
+    fn link(&self) -> &Link;
+}
+
+impl Connected for Link {
+    fn of(link: Link, _gear: &Gear) -> Result<Self, Refusal> {
+        Ok(link)
+    }
+
+    fn link(&self) -> &Link {
+        self
+    }
+}
+
+impl Connected for DataLink {
+    fn of(link: Link, gear: &Gear) -> Result<Self, Refusal> {
+        let sender = gear.sender(&link.words)?;
+        Ok(DataLink { link, sender })
+    }
+
+    fn link(&self) -> &Link {
+        &self.link
+    }
 }
 
 impl Link {

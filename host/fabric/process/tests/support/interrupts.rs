@@ -35,6 +35,7 @@ fn options(words: &[&str]) -> InterruptOptions {
     InterruptOptions {
         number: words.first().filter(|word| **word != "auto").map(|word| InterruptNumber(number(word))),
         is_shared: words.contains(&"shared"),
+        is_group: words.contains(&"group"),
         is_counting: words.contains(&"counting"),
         forgets: words.contains(&"forgets"),
         wait: if words.contains(&"spin") { WaitPolicy::SPIN } else { sleeping() },

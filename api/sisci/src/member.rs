@@ -113,7 +113,7 @@ impl Member {
     }
 
     pub(crate) fn dma_queue(&self, max_entries: usize) -> Result<DmaQueue, Refusal> {
-        self.process()?.dma_queue(max_entries)
+        either!(self, member => member.dma_queue(max_entries))
     }
 
     pub(crate) fn message_queue(&self, config: QueueConfig) -> Result<MessageQueue, Refusal> {

@@ -56,6 +56,8 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("host/fabric", &["contract/adapter"]),
     // What is documented, and nothing of the code that it is held against.
     ("host/fabric/states", &[]),
+    // Copies by mapped parts of segments, whoever maps them.
+    ("host/fabric/transfer", &["os/mmio", "host/fabric"]),
     (
         "host/fabric/process",
         &[
@@ -66,6 +68,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "os/domain",
             "host/window",
             "host/fabric",
+            "host/fabric/transfer",
             "host/fabric/states",
         ],
     ),
@@ -82,6 +85,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "os/heartbeat",
             "host/window",
             "host/fabric",
+            "host/fabric/transfer",
         ],
     ),
     ("host/tuning", &["contract/memory", "os/mmio", "host/window"]),

@@ -7,7 +7,7 @@
 //!
 //! The semantics are [`beeline_fabric`]'s. Everybody can store everywhere here, so nothing that this member publishes is loaded again to be
 //! used, and of what others publish every offset is checked against the area of who says it. Not here: memory of the program behind a
-//! segment, groups, DMA queues, who may connect. Record 0055.
+//! segment, groups, who may connect. Record 0055.
 #![forbid(unsafe_code)]
 
 mod claim;
@@ -23,9 +23,11 @@ mod peer;
 mod sequence;
 mod shared;
 mod space;
+mod transfer;
 mod waiting;
 mod words;
 
+pub use beeline_fabric_transfer::{DmaDirection, DmaJob, DmaLocal, DmaQueue, DmaTransfer};
 pub use error::{NotMapped, OpenError};
 pub use interrupts::{
     BarDataInterrupt, BarDataTrigger, BarInterrupt, BarInterruptOptions, BarTrigger, NotTaken,

@@ -3,18 +3,12 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use beeline_fabric::{Call, Done, LocalSegment, Memory, Part, Refusal, RemoteSegment, Value};
+use beeline_fabric::{Call, Done, Memory, Part, Refusal, Value};
+use beeline_fabric_transfer::{Of, Place};
 use beeline_mmio::{Access, CopyError, MappedPointer, MappedSegment, SegmentOptions};
 
 use crate::error::NotMapped;
 use crate::shared::{Shared, State};
-
-/// What is mapped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Of {
-    Local(LocalSegment),
-    Remote(RemoteSegment),
-}
 
 /// How a part of a segment is mapped. The default is for loads and stores, at any address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,6 +111,11 @@ impl BarMap {
 
     fn segment(&self) -> &MappedSegment {
         self.own.as_ref().unwrap_or(&self.shared.space.segment)
+    }
+
+    /// Where in its mapping it begins.
+    pub(crate) fn place(&self) -> Place<'_> {
+        Place { segment: self.segment(), start: self.start, bytes: self.bytes() }
     }
 
     fn at(&self, offset_bytes: usize, bytes: usize) -> Result<usize, CopyError> {

@@ -10,12 +10,13 @@ use beeline_fabric::{
     AdapterNumber, Call, Config, LocalSegment, Member, MemberNumber, NodeId, Part, Refusal, RemoteSegment,
     Value,
 };
+use beeline_fabric_transfer::{DmaQueue, Engine, Of};
 use beeline_heartbeat::MappedFile;
 use beeline_mmio::{OnLoss, ThisProcess, thread};
 
 use crate::claim::claim;
 use crate::error::{NotMapped, OpenError};
-use crate::map::{BarMap, BarMapOptions, Of};
+use crate::map::{BarMap, BarMapOptions};
 use crate::memory::BarMemory;
 use crate::names::OwnNames;
 use crate::peer::Peer;
@@ -50,6 +51,7 @@ pub struct BarConfig {
 #[derive(Debug)]
 pub struct BarMember {
     pub(crate) shared: Arc<Shared>,
+    engine: Arc<Engine>,
 }
 
 impl BarMember {
@@ -89,7 +91,8 @@ impl BarMember {
         });
         let weak = Arc::downgrade(&shared);
         let served = thread::spawn("beeline-bar", move || serve(&weak)).map_err(OpenError::Thread);
-        let member = BarMember { shared };
+        let engine = Arc::new(Engine::new(Arc::<Shared>::clone(&shared)));
+        let member = BarMember { shared, engine };
         served.map(drop)?;
         member.await_others();
         Ok(member)
@@ -156,7 +159,15 @@ impl BarMember {
             | Call::RemoveInterrupt(_)
             | Call::ConnectInterrupt { .. }
             | Call::DisconnectInterrupt(_) => Err(Refusal::IllegalOperation),
-            call => self.shared.call(call),
+            call => {
+                // What is kept mapped for the next job of DMA.
+                match call {
+                    Call::RemoveSegment { local, .. } => self.engine.forget(Of::Local(local)),
+                    Call::Disconnect(remote) => self.engine.forget(Of::Remote(remote)),
+                    _ => {}
+                }
+                self.shared.call(call)
+            }
         }
     }
 
@@ -224,6 +235,15 @@ impl BarMember {
         BarMap::new(&self.shared, Of::Remote(remote), part, options)
     }
 
+    /// Makes a DMA queue, which gathers so many entries at most for a job.
+    ///
+    /// # Errors
+    /// [`Refusal::IllegalParameter`]: none, or more than [`MAX_DMA_ENTRIES`](beeline_fabric::MAX_DMA_ENTRIES).
+    pub fn dma_queue(&self, max_entries: usize) -> Result<DmaQueue, Refusal> {
+        self.shared.check()?;
+        DmaQueue::new(&self.engine, max_entries)
+    }
+
     /// The means to start and check sequences of a connection as often as a program likes.
     ///
     /// # Errors
@@ -235,6 +255,7 @@ impl BarMember {
 
 impl Drop for BarMember {
     fn drop(&mut self) {
+        self.engine.end();
         self.shared.leave();
     }
 }

@@ -12,7 +12,6 @@
 mod backing;
 mod bell;
 mod config;
-mod dma;
 mod error;
 mod events;
 mod fetch;
@@ -35,14 +34,17 @@ mod shared;
 mod state;
 mod survey;
 mod terms;
+mod transfer;
 mod users;
 mod words;
 mod yard;
 
+pub use beeline_fabric_transfer::{
+    COPIED_AT_ONCE_BYTES, DmaDirection, DmaJob, DmaLocal, DmaQueue, DmaTransfer,
+};
 pub use config::{
     ConfigError, Configuration, FILE_VARIABLE, MEMORY_VARIABLE, NODE_VARIABLE, NamedNode, OneMemory,
 };
-pub use dma::{COPIED_AT_ONCE_BYTES, DmaDirection, DmaJob, DmaLocal, DmaQueue, DmaTransfer};
 pub use error::{NotCreated, NotMapped, NotRegistered, OpenError};
 pub use events::{Happened, Source, Watch};
 pub use groups::Held;

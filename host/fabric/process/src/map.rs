@@ -4,14 +4,12 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use beeline_fabric::{Call, Part, Refusal};
-use beeline_mmio::{
-    Access, CopyError, MappedSegment, Pages, ProgramCopyError, ProgramMemory, Region, RegisteredMemory,
-    SegmentOptions,
-};
+use beeline_fabric_transfer::Of;
+use beeline_mmio::{Access, CopyError, MappedSegment, Pages, Region, RegisteredMemory, SegmentOptions};
 
 use crate::error::NotMapped;
 use crate::fetch::{Found, Place};
-use crate::shared::{Of, Shared};
+use crate::shared::Shared;
 
 /// Pages of what is not larger are brought in when it is mapped, the others when they are touched.
 const PRESENT_BYTES: u64 = 64 << 10;
@@ -104,53 +102,14 @@ impl Map {
         self.mapped().copy_out(self.start.saturating_add(offset_bytes), bytes)
     }
 
-    /// Copies bytes of another part into this one, as [`MappedSegment::copy_from`] does.
-    ///
-    /// # Errors
-    /// They reach outside one of the two.
-    pub fn copy_from(
-        &self,
-        offset_bytes: usize,
-        from: &Map,
-        from_offset_bytes: usize,
-        bytes: usize,
-    ) -> Result<(), CopyError> {
-        let (to_offset, from_offset) =
-            (self.start.saturating_add(offset_bytes), from.start.saturating_add(from_offset_bytes));
-        self.mapped().copy_from(to_offset, from.mapped(), from_offset, bytes)
-    }
-
-    /// Copies memory of the program into the part, as [`ProgramMemory::copy_into`] does.
-    ///
-    /// # Errors
-    /// They reach outside one of the two, or the memory is not there.
-    pub fn copy_from_program(
-        &self,
-        offset_bytes: usize,
-        from: &ProgramMemory,
-        from_offset_bytes: usize,
-        bytes: usize,
-    ) -> Result<(), ProgramCopyError> {
-        from.copy_into(from_offset_bytes, self.mapped(), self.start.saturating_add(offset_bytes), bytes)
-    }
-
-    /// Copies the part into memory of the program, as [`ProgramMemory::copy_out_of`] does.
-    ///
-    /// # Errors
-    /// As [`Map::copy_from_program`].
-    pub fn copy_to_program(
-        &self,
-        offset_bytes: usize,
-        to: &ProgramMemory,
-        to_offset_bytes: usize,
-        bytes: usize,
-    ) -> Result<(), ProgramCopyError> {
-        to.copy_out_of(to_offset_bytes, self.mapped(), self.start.saturating_add(offset_bytes), bytes)
-    }
-
     /// The mapping, and where in it the part begins; nothing if it is for loads alone. Whoever has handles of it has this, too.
     pub(crate) fn region(&self) -> Option<(Region, usize)> {
         self.mapped().region().map(|region| (region, self.start))
+    }
+
+    /// The mapping, and where in it the part begins.
+    pub(crate) fn mapping(&self) -> (&MappedSegment, usize) {
+        (self.mapped(), self.start)
     }
 
     #[inline]

@@ -10,12 +10,12 @@ use beeline_fabric::{
     Access, AdapterNumber, BANK_BYTES, Call, Config, LocalSegment, Member, MemberNumber, NodeId, Part,
     Refusal, RemoteSegment, Told, Value,
 };
+use beeline_fabric_transfer::{DmaQueue, Engine, Of};
 use beeline_mmio::{
     MapError, MemoryOptions, Region, RegisterError, RegisteredMemory, SharedMemory, ThisProcess,
 };
 
 use crate::bell::Bells;
-use crate::dma::{DmaQueue, Engine};
 use crate::error::{NotCreated, NotMapped, NotRegistered, OpenError};
 use crate::map::{Map, MapOptions};
 use crate::names::{Names, offer_name};
@@ -23,7 +23,7 @@ use crate::packets::Who;
 use crate::sequence::Sequence;
 use crate::service::Welcoming;
 use crate::several::Several;
-use crate::shared::{LetsGo, Of, Shared};
+use crate::shared::{LetsGo, Shared};
 use crate::state::State;
 use crate::terms::Terms;
 use crate::users::OtherUsers;
@@ -106,7 +106,7 @@ impl FabricMember {
         let options =
             OfferOptions { max_connections: MAX_CONSUMERS, allowed_uids, ..OfferOptions::default() };
         let offer = domain.offer_with(&offer_name(node, member), service, options)?;
-        let engine = Arc::new(Engine::new(&shared));
+        let engine = Arc::new(Engine::new(Arc::<Shared>::clone(&shared)));
         let keeps_maps = Arc::downgrade(&engine);
         shared.lets_go.set(move |of| {
             if let Some(engine) = keeps_maps.upgrade() {

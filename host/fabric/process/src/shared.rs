@@ -21,6 +21,7 @@ use beeline_fabric::{
     AdapterNumber, Call, Done, LocalInterrupt, LocalSegment, Memory, Nanos, NodeId, Part, Refusal,
     RemoteSegment, Ticket, Told, Value, Want, ring,
 };
+use beeline_fabric_transfer::Of;
 use beeline_mmio::{Flag, ReadOnlyMemory, SharedMemory, ThisProcess};
 
 use crate::backing::Backing;
@@ -62,13 +63,6 @@ pub(crate) struct Shared {
     /// Nothing of this member sleeps, and nobody has to wake it.
     pub(crate) polls: AtomicBool,
     pub(crate) terms: RwLock<Arc<Terms>>,
-}
-
-/// What is mapped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Of {
-    Local(LocalSegment),
-    Remote(RemoteSegment),
 }
 
 /// What is done before a segment is removed or disconnected from.

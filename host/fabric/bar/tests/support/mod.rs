@@ -16,7 +16,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use beeline_fabric::{AdapterNumber, NodeId};
-use beeline_fabric_bar::{BarConfig, BarMemory};
+use beeline_fabric_bar::{BarConfig, BarMap, BarMember, BarMemory};
 use beeline_mmio::{FaultGuard, OnLoss};
 use rustix::process::{Pid, Signal};
 
@@ -33,6 +33,11 @@ pub const BYTES: u64 = 8 << 20;
 const UNSHARE: [&str; 9] =
     ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--ipc", "--net", "--uts"];
 
+/// What tests call it all that are run over each kind of member.
+pub type Fabric = Memory;
+pub type Member = BarMember;
+pub type Map = BarMap;
+
 /// A file that members share, with a watchdog that ends the test when it hangs.
 pub struct Memory {
     _dir: tempfile::TempDir,
@@ -42,6 +47,15 @@ pub struct Memory {
 
 impl Memory {
     pub fn new() -> Self {
+        Memory::of(BYTES)
+    }
+
+    /// One whose members each have room for segments of so many bytes.
+    pub fn with_room(bytes: u64) -> Self {
+        Memory::of(BYTES + MEMBERS as u64 * bytes)
+    }
+
+    fn of(bytes: u64) -> Self {
         let (alive, ended) = channel::<()>();
         let test = std::thread::current().name().unwrap_or("?").to_owned();
         std::thread::spawn(move || {
@@ -52,7 +66,7 @@ impl Memory {
         });
         let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let path = dir.path().join("bar");
-        File::create(&path).unwrap().set_len(BYTES).unwrap();
+        File::create(&path).unwrap().set_len(bytes).unwrap();
         Memory { _dir: dir, path, _watchdog: alive }
     }
 
@@ -62,6 +76,11 @@ impl Memory {
 
     pub fn config(&self, node: u16) -> BarConfig {
         config(&self.path, node, None)
+    }
+
+    /// This process as a member of a node.
+    pub fn member_here(&self, node: u16) -> BarMember {
+        BarMember::open(self.config(node)).unwrap()
     }
 
     /// A process that has joined as a member of a node, in namespaces of its own.
@@ -213,6 +232,13 @@ impl Drop for Process {
             let _gone = rustix::process::kill_process(self.pid(), Signal::KILL);
             let _waited = self.child.wait();
         }
+    }
+}
+
+/// Waits for something that no descriptor tells; the test's watchdog bounds it.
+pub fn wait_until(mut happened: impl FnMut() -> bool) {
+    while !happened() {
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

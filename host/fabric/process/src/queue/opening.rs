@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use beeline_fabric::{Call, LocalSegment, Part, Refusal, RemoteSegment, Value};
+use beeline_fabric_transfer::Of;
 
 use super::ends::Ends;
 use super::header::{Header, Room, Words};
@@ -15,7 +16,7 @@ use super::terms::QueueConfig;
 use crate::error::NotMapped;
 use crate::map::{Map, MapOptions};
 use crate::sequence::Sequence;
-use crate::shared::{Of, Shared};
+use crate::shared::Shared;
 
 /// How long an end sleeps that waits for the other one to look. It is woken when the other end connects.
 const REST: Duration = Duration::from_millis(1);

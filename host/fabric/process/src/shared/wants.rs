@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use crate::map::{Map, MapOptions};
     use crate::member::{FabricConfig, FabricMember};
-    use crate::shared::Of;
+    use beeline_fabric_transfer::Of;
 
     /// Keeps the disposer's thread until the test lets go of the other end.
     struct Holding(Receiver<()>);

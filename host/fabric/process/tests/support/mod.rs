@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 use beeline_domain::{Domain, DomainConfig};
 use beeline_fabric::{AdapterNumber, NodeId};
-use beeline_fabric_process::FabricConfig;
+use beeline_fabric_process::{FabricConfig, FabricMember};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, setrlimit};
 
 /// How long a test may take before it is taken for hung; far more than any needs.
@@ -36,6 +36,10 @@ const ROOT: &str = "BEELINE_TEST_ROOT";
 const FILE_LIMIT: &str = "BEELINE_TEST_FILE_LIMIT";
 /// Another program that plays members, with what runs it.
 const PEER: &str = "BEELINE_TEST_PEER";
+
+/// What tests call it that are run over each kind of member.
+pub type Member = FabricMember;
+pub type Map = beeline_fabric_process::Map;
 
 /// The folder of a fabric, with a watchdog that ends the test when it hangs.
 pub struct Fabric {
@@ -59,6 +63,16 @@ impl Fabric {
             }
         });
         Fabric { dir: tempfile::tempdir().unwrap(), _watchdog: alive }
+    }
+
+    /// One whose members have room for segments of so many bytes, as all have.
+    pub fn with_room(_bytes: u64) -> Self {
+        Fabric::new()
+    }
+
+    /// This process as a member of a node.
+    pub fn member_here(&self, node: u16) -> FabricMember {
+        FabricMember::open(self.config(node)).unwrap()
     }
 
     /// A process that has joined as a member of a node.

@@ -3,40 +3,45 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use beeline_fabric::{DmaEntry, LocalSegment, Part, Refusal, SequenceStatus};
+use beeline_fabric::{DmaEntry, LocalSegment, Refusal, SequenceStatus};
 use beeline_mmio::Access;
 
 use super::job::{DmaDirection, DmaLocal, DmaTransfer, Job, Side};
 use super::turns::Turns;
-use crate::error::NotMapped;
-use crate::map::{Map, MapOptions};
-use crate::shared::{Of, Shared};
+use crate::segments::{Mapped, Of, Segments};
 
-/// The engine of a member.
+/// What copies for all DMA queues of a member, which keeps it and has it let go of segments.
 #[derive(Debug)]
-pub(crate) struct Engine {
-    shared: Arc<Shared>,
+pub struct Engine {
+    member: Arc<dyn Segments>,
     /// Kept for the next job, each from the start of its segment on.
-    maps: Mutex<BTreeMap<Of, Arc<Map>>>,
+    maps: Mutex<BTreeMap<Of, Kept>>,
     pub(super) turns: Arc<Turns>,
 }
 
+/// A map, and what it is for.
+#[derive(Clone, Debug)]
+struct Kept {
+    map: Arc<dyn Mapped>,
+    access: Access,
+}
+
 impl Engine {
-    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
-        Engine { shared: Arc::clone(shared), maps: Mutex::default(), turns: Arc::default() }
+    /// The engine of a member, without a thread until a job is handed to it.
+    pub fn new(member: Arc<dyn Segments>) -> Self {
+        Engine { member, maps: Mutex::default(), turns: Arc::default() }
     }
 
-    /// Whether this is no child of fork of the process that made it.
-    pub(crate) fn is_ours(&self) -> bool {
-        self.shared.process.is_this()
+    pub(super) fn is_ours(&self) -> bool {
+        self.member.is_ours()
     }
 
-    fn maps(&self) -> MutexGuard<'_, BTreeMap<Of, Arc<Map>>> {
+    fn maps(&self) -> MutexGuard<'_, BTreeMap<Of, Kept>> {
         self.maps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets go of a segment, so that it is in use no more unless a job uses it.
-    pub(crate) fn forget(&self, of: Of) {
+    pub fn forget(&self, of: Of) {
         if self.is_ours() {
             let map = self.maps().remove(&of);
             drop(map);
@@ -44,7 +49,7 @@ impl Engine {
     }
 
     /// Lets go of everything. What is under way is copied only by who waits for it.
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         if self.is_ours() {
             self.turns.end();
             let maps = std::mem::take(&mut *self.maps());
@@ -62,8 +67,8 @@ impl Engine {
             }
             DmaLocal::Program(_) => return Err(Refusal::OutOfRange),
         };
-        let remote = self.map(Of::Remote(transfer.remote), remote_end)?;
-        let sequence = self.shared.sequence(transfer.remote)?;
+        let remote = self.map(Of::Remote(transfer.remote), remote_end)?.map;
+        let sequence = Arc::clone(&self.member).sequence(transfer.remote)?;
         match sequence.start() {
             (_, Some(start)) => Ok(Job { local, remote, direction: transfer.direction, sequence, start }),
             (SequenceStatus::NotRetriable, None) => Err(Refusal::NotConnected),
@@ -73,46 +78,44 @@ impl Engine {
 
     /// A segment of this member, which may be there to be read only.
     fn local(&self, local: LocalSegment, end: u64, direction: DmaDirection) -> Result<Side, Refusal> {
-        let map = self.map(Of::Local(local), end)?;
-        if direction == DmaDirection::Read && map.access() == Access::ReadOnly {
+        let Kept { map, access } = self.map(Of::Local(local), end)?;
+        if direction == DmaDirection::Read && access == Access::ReadOnly {
             return Err(Refusal::IllegalOperation);
         }
         Ok(Side::Segment(map))
     }
 
     /// A map of a segment from its start to `end` at least.
-    fn map(&self, of: Of, end: u64) -> Result<Arc<Map>, Refusal> {
-        self.shared.check_process()?;
-        let reaches = |map: &&Arc<Map>| map.bytes() as u64 >= end;
-        if let Some(map) = self.maps().get(&of).filter(reaches) {
-            return Ok(Arc::clone(map));
+    fn map(&self, of: Of, end: u64) -> Result<Kept, Refusal> {
+        self.member.check()?;
+        let reaches = |kept: &&Kept| kept.map.place().bytes as u64 >= end;
+        if let Some(kept) = self.maps().get(&of).filter(reaches) {
+            return Ok(kept.clone());
         }
         // With something beyond, so that jobs that reach further each time do not map each time.
         let end = end.max(1);
-        let map = match self.map_to(of, end.checked_next_power_of_two().unwrap_or(end)) {
-            Err(NotMapped::Refused(Refusal::OutOfRange) | NotMapped::Memory(_)) => self.map_to(of, end),
+        let kept = match self.map_to(of, end.checked_next_power_of_two().unwrap_or(end)) {
+            Err(Refusal::OutOfRange | Refusal::Nospc) => self.map_to(of, end),
             mapped => mapped,
         };
-        let map = Arc::new(map.map_err(|error| match error {
-            NotMapped::Refused(refusal) => refusal,
-            error => {
-                tracing::warn!(%error, "a segment is not mapped for DMA");
-                Refusal::Nospc
+        let kept = kept.inspect_err(|refusal| {
+            if *refusal == Refusal::Nospc {
+                tracing::warn!(bytes = end, "a segment is not mapped for DMA");
             }
-        })?);
-        let replaced = self.maps().insert(of, Arc::clone(&map));
+        })?;
+        let replaced = self.maps().insert(of, kept.clone());
         drop(replaced);
-        Ok(map)
+        Ok(kept)
     }
 
-    fn map_to(&self, of: Of, end: u64) -> Result<Map, NotMapped> {
+    fn map_to(&self, of: Of, end: u64) -> Result<Kept, Refusal> {
         let map = |access| {
-            let options = MapOptions { access, ..MapOptions::default() };
-            Map::new(&self.shared, of, Part { offset: 0, bytes: end }, options)
+            let map = Arc::clone(&self.member).map(of, end, access)?;
+            Ok(Kept { map, access })
         };
         match map(Access::ReadWrite) {
             // Memory of the program that is a source only.
-            Err(NotMapped::Refused(Refusal::IllegalOperation)) => map(Access::ReadOnly),
+            Err(Refusal::IllegalOperation) => map(Access::ReadOnly),
             mapped => mapped,
         }
     }

@@ -51,7 +51,11 @@ impl DmaJob {
 }
 
 impl DmaQueue {
-    pub(crate) fn new(engine: &Arc<Engine>, max_entries: usize) -> Result<Self, Refusal> {
+    /// A queue that gathers so many entries at most for a job.
+    ///
+    /// # Errors
+    /// [`Refusal::IllegalParameter`]: none, or more than [`MAX_DMA_ENTRIES`](beeline_fabric::MAX_DMA_ENTRIES).
+    pub fn new(engine: &Arc<Engine>, max_entries: usize) -> Result<Self, Refusal> {
         let queue = Arc::new(Queue::new(beeline_fabric::DmaQueue::new(max_entries)?));
         Ok(DmaQueue { queue, engine: Arc::clone(engine) })
     }

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use beeline_fabric::{DmaEntry, LocalSegment, Piece, Refusal, RemoteSegment, SequenceStart, SequenceStatus};
 use beeline_mmio::{ProgramCopyError, ProgramMemory};
 
-use crate::map::Map;
-use crate::sequence::Sequence;
+use crate::segments::{Mapped, Sequences};
 
 /// Which way a job copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,17 +39,17 @@ pub struct DmaTransfer<'a> {
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) local: Side,
-    pub(super) remote: Arc<Map>,
+    pub(super) remote: Arc<dyn Mapped>,
     pub(super) direction: DmaDirection,
     /// Of the connection, since before the first byte.
-    pub(super) sequence: Sequence,
+    pub(super) sequence: Box<dyn Sequences>,
     pub(super) start: SequenceStart,
 }
 
 /// This side of a job.
 #[derive(Debug)]
 pub(super) enum Side {
-    Segment(Arc<Map>),
+    Segment(Arc<dyn Mapped>),
     Program(Arc<ProgramMemory>),
 }
 
@@ -85,18 +84,19 @@ impl Job {
         let in_memory = |value: u64| usize::try_from(value).map_err(|_| Refusal::OutOfRange);
         let (local, remote) = (in_memory(piece.local_offset)?, in_memory(piece.remote_offset)?);
         let bytes = in_memory(piece.bytes)?;
+        let there = self.remote.place();
         match (&self.local, self.direction) {
             (Side::Segment(map), DmaDirection::Write) => {
-                self.remote.copy_from(remote, map, local, bytes).map_err(|_| Refusal::TransferFailed)
+                there.copy_from(remote, (map.place(), local), bytes).map_err(|_| Refusal::TransferFailed)
             }
             (Side::Segment(map), DmaDirection::Read) => {
-                map.copy_from(local, &self.remote, remote, bytes).map_err(|_| Refusal::TransferFailed)
+                map.place().copy_from(local, (there, remote), bytes).map_err(|_| Refusal::TransferFailed)
             }
             (Side::Program(memory), DmaDirection::Write) => {
-                self.remote.copy_from_program(remote, memory, local, bytes).map_err(of_program)
+                there.copy_from_program(remote, (memory, local), bytes).map_err(of_program)
             }
             (Side::Program(memory), DmaDirection::Read) => {
-                self.remote.copy_to_program(remote, memory, local, bytes).map_err(of_program)
+                there.copy_to_program(remote, (memory, local), bytes).map_err(of_program)
             }
         }
     }

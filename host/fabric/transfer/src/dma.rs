@@ -1,4 +1,4 @@
-//! DMA queues of a process: its threads copy between its segments and others'.
+//! DMA queues of a member: threads of its process copy between its segments and others'.
 //!
 //! Nothing here is hardware. A job is copied by one thread of the process, which gives each queue its turn, and by everybody who waits
 //! for it meanwhile: handing all over would cost the waiter more than copying does. What a job uses stays mapped until its segment is
@@ -9,6 +9,6 @@ mod job;
 mod queue;
 mod turns;
 
-pub(crate) use engine::Engine;
+pub use engine::Engine;
 pub use job::{DmaDirection, DmaLocal, DmaTransfer};
 pub use queue::{COPIED_AT_ONCE_BYTES, DmaJob, DmaQueue};

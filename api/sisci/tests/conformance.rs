@@ -3,7 +3,8 @@
 //!
 //! A step is `WHO: CALL -> ANSWER`. With `~>` the call is made until it gives the answer, for what another process or thread brings about;
 //! an answer that ends with `*` is the beginning of one. `WHO: !kill`, `!STOP` and `!CONT` are done to the player, `!link down` and
-//! `!link up` to its adapter 0. A case is of the players that it names, `owner` of node 4 and `user` of node 8 unless it says otherwise, and
+//! `!link up` to its adapter 0; `!cut BYTES` leaves so many bytes of the file
+//! that all share. A case is of the players that it names, `owner` of node 4 and `user` of node 8 unless it says otherwise, and
 //! each has opened the descriptor `sd` unless the case is `raw`. A case that `needs` a function is played once `src/absent.rs` has it no
 //! more. What members have that share a `kernel`, or that share a `file`, is a case or a script that is `on` that one alone.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -115,6 +116,11 @@ fn callbacks_are_told_as_documented_over_a_file() {
     run("callback", Ground::File);
 }
 
+#[test]
+fn deaths_and_a_file_that_is_cut_are_told_as_documented() {
+    run("file", Ground::File);
+}
+
 /// The same programs with a compiler's checks of memory and of undefined behaviour. The library takes its memory from the same
 /// allocator, so what it frees twice or copies into afterwards is found, too.
 #[test]
@@ -183,6 +189,10 @@ fn play((program, ground): (&Path, Ground), case: &Value) -> Result<(), String> 
     for step in steps.lines().map(str::trim).filter(|step| !step.is_empty() && !step.starts_with('#')) {
         if let Some((who, state)) = step.split_once(": !link ") {
             set_link(place.path(), nodes[who], state == "up");
+            continue;
+        }
+        if let Some((_, bytes)) = step.split_once(": !cut ") {
+            ground.cut(place.path(), bytes.parse().unwrap());
             continue;
         }
         take(&mut players, step).map_err(|found| format!("{}: {step}\n    {found}", text("name", "?")))?;

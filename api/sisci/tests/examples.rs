@@ -10,6 +10,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use c::ground::Ground;
 use c::installed::{files, installed};
 use c::{CPP17, HERE, succeed};
 
@@ -50,8 +51,12 @@ struct Running {
 }
 
 fn start(root: &Path, node: &str, program: &str, arguments: &str) -> Running {
-    let mut command = Command::new(built().join(program));
-    command.args(arguments.split_whitespace()).env("BEELINE_ROOT", root).env("BEELINE_NODE", node);
+    start_on((Ground::Kernel, root), node, program, arguments)
+}
+
+fn start_on((ground, place): (Ground, &Path), node: &str, program: &str, arguments: &str) -> Running {
+    let mut command = ground.command(built().join(program), place, node);
+    command.args(arguments.split_whitespace());
     // Where cargo has put a library, which may be older than the one that was installed.
     command.env_remove("LD_LIBRARY_PATH");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -121,9 +126,18 @@ impl Drop for Running {
 
 #[test]
 fn number_goes_there_and_back() {
-    let place = tempfile::tempdir().unwrap();
-    let server = start(place.path(), "4", "pingpong", "-server -rn 8");
-    let client = start(place.path(), "8", "pingpong", "-client -rn 4 -loops 300");
+    number_goes(Ground::Kernel);
+}
+
+#[test]
+fn number_goes_there_and_back_over_a_file() {
+    number_goes(Ground::File);
+}
+
+fn number_goes(ground: Ground) {
+    let place = ground.place();
+    let server = start_on((ground, place.path()), "4", "pingpong", "-server -rn 8");
+    let client = start_on((ground, place.path()), "8", "pingpong", "-client -rn 4 -loops 300");
     let said = client.finish();
     assert!(said.starts_with("300 rounds, ") && said.ends_with("each\ndone\n"), "{said}");
     assert_eq!(server.finish(), "done\n");
@@ -166,12 +180,21 @@ fn copies_are_timed_at_each_size() {
 
 #[test]
 fn block_is_copied_and_read_back() {
-    let place = tempfile::tempdir().unwrap();
+    block_is_copied(Ground::Kernel);
+}
+
+#[test]
+fn block_is_copied_and_read_back_over_a_file() {
+    block_is_copied(Ground::File);
+}
+
+fn block_is_copied(ground: Ground) {
+    let place = ground.place();
     // The last piece is a short one.
     let sizes = "-size 100001 -piece 4096";
-    let mut server = start(place.path(), "4", "copy", &format!("-server {sizes}"));
+    let mut server = start_on((ground, place.path()), "4", "copy", &format!("-server {sizes}"));
     assert_eq!(server.line(), "available");
-    let client = start(place.path(), "8", "copy", "-client -rn 4 -piece 4096");
+    let client = start_on((ground, place.path()), "8", "copy", "-client -rn 4 -piece 4096");
     assert_eq!(client.finish(), "100001 bytes there and back: equal\nthe server has it\n");
     assert_eq!(server.finish(), "the block is right\n");
 }
@@ -200,12 +223,21 @@ fn peer_stores_into_a_buffer_of_the_program() {
 
 #[test]
 fn questions_are_answered_by_data_interrupts() {
-    let place = tempfile::tempdir().unwrap();
-    let mut server = start(place.path(), "4", "rpc", "-server -calls 300");
+    questions_are_answered(Ground::Kernel);
+}
+
+#[test]
+fn questions_are_answered_by_data_interrupts_over_a_file() {
+    questions_are_answered(Ground::File);
+}
+
+fn questions_are_answered(ground: Ground) {
+    let place = ground.place();
+    let mut server = start_on((ground, place.path()), "4", "rpc", "-server -calls 300");
     assert_eq!(server.line(), "interrupt 77");
     // The second client is another one to be answered.
     for _ in 0..2 {
-        let client = start(place.path(), "8", "rpc", "-client -rn 4 -calls 150");
+        let client = start_on((ground, place.path()), "8", "rpc", "-client -rn 4 -calls 150");
         assert_eq!(client.finish(), "150 answers, sum 1136275\n");
     }
     assert_eq!(server.finish(), "300 calls answered\n");

@@ -199,11 +199,17 @@ static void on_stack(struct call *call)
 }
 #endif
 
+/* `events`, `events N`: what callbacks were told since the last such call; none as long as they are fewer than N. */
 static void show_events(struct call *call)
 {
-  int at;
+  int at, least = call->next < call->count ? (int)number(call) : 0;
 
   pthread_mutex_lock(&lock);
+  if (event_count < least) {
+    add(call, "none");
+    pthread_mutex_unlock(&lock);
+    return;
+  }
   for (at = 0; at < event_count; at++)
     add(call, events[at]);
   if (event_count == 0)

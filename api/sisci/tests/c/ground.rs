@@ -1,7 +1,7 @@
 //! What the programs of a test have in common: a kernel, or a file alone.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::OnceLock;
 
@@ -32,11 +32,17 @@ impl Ground {
             Ground::File => tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap(),
         };
         if self == Ground::File {
-            let memory = place.path().join("memory");
-            let text = format!("[fabric]\nmemory = {memory:?}\nmembers = 4\nbytes = {}\n", 64 << 20);
+            let text =
+                format!("[fabric]\nmemory = {:?}\nmembers = 4\nbytes = {}\n", memory(place.path()), 64 << 20);
             std::fs::write(place.path().join("beeline.toml"), text).unwrap();
         }
         place
+    }
+
+    /// Takes all of the file away but so many bytes.
+    pub fn cut(self, place: &Path, bytes: u64) {
+        assert_eq!(self, Ground::File);
+        std::fs::File::options().write(true).open(memory(place)).unwrap().set_len(bytes).unwrap();
     }
 
     /// A program that finds the others in a folder.
@@ -66,6 +72,10 @@ impl Ground {
         // `unshare` waits for the program, which is its only child.
         children.ok().and_then(|children| children.trim().parse().ok()).unwrap_or(id)
     }
+}
+
+fn memory(place: &Path) -> PathBuf {
+    place.join("memory")
 }
 
 /// Whether this machine lets a process leave its namespaces.

@@ -176,7 +176,11 @@ impl Shared {
 
     /// Makes a call, and waits until it is done.
     pub(crate) fn call(&self, call: Call) -> Result<Value, Refusal> {
-        self.check()?;
+        match call {
+            // Also of a member that is none any more: its program gives back what it has.
+            Call::RemoveSegment { .. } | Call::Disconnect(_) => self.check_process()?,
+            _ => self.check()?,
+        }
         match self.enter(|state, now| state.member.call(call, now))? {
             Done::Now(value) => Ok(value),
             Done::Wait(ticket) => self.wait(ticket),

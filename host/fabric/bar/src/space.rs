@@ -177,9 +177,11 @@ impl Space {
     /// Makes a part of a slot's area zero, and gives its pages back where they are those of a file; `pace` decides when each piece goes.
     pub(crate) fn punch(&self, slot: usize, offset: u64, bytes: u64, pace: &dyn Pace) {
         let part = beeline_fabric::Part { offset: 0, bytes: bytes.next_multiple_of(ALIGN) };
-        let Some((at, bytes)) = self.layout.place(slot, offset, part).filter(|_| !self.is_mute()) else {
+        let Some((at, bytes)) = self.layout.place(slot, offset, part) else { return };
+        // What is gone would become memory of this process alone.
+        if self.is_mute() || !self.is_intact() {
             return;
-        };
+        }
         let is_given_back = !self.region.is_device() && self.region.remove_pages(at, bytes, pace).is_ok();
         if !is_given_back {
             self.region.fill_paced(at, bytes, 0, pace);

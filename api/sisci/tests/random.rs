@@ -20,6 +20,8 @@ use c::installed::installed;
 use c::player::{self, Player, was_made};
 
 const CALLS: usize = 4000;
+/// Fewer: of a process that is killed each other one has to find out by its silence.
+const CALLS_OVER_A_FILE: usize = 1500;
 /// Processes, each of one of two nodes.
 const NODES: [&str; 4] = ["4", "4", "8", "8"];
 /// Handles of a kind that a process has names for: few, so that calls meet.
@@ -43,11 +45,36 @@ impl Random {
 
 #[test]
 fn any_calls_by_processes_that_are_killed_end_no_other_process_and_leave_nothing() {
+    let place = make_any_calls(Ground::Kernel, CALLS);
+    let config = DomainConfig { root: Some(place.path().to_owned()), ..DomainConfig::default() };
+    let survey = Survey::open(&config).unwrap();
+    for node in [NodeId(4), NodeId(8)] {
+        let left = survey.members(node).unwrap();
+        let alive = left.iter().filter(|it| matches!(it.life, Life::Alive { .. })).count();
+        assert_eq!(alive, 0, "{left:?}");
+    }
+}
+
+#[test]
+fn any_calls_over_a_file_end_no_other_process_and_leave_nothing() {
+    let place = make_any_calls(Ground::File, CALLS_OVER_A_FILE);
+    let program = installed().prefix().join("player-random-file");
+    let mut last = Player::start((&program, Ground::File), place.path(), "12");
+    begin(&mut last);
+    for node in [4, 8] {
+        let answer = last.answer(&format!("SCIProbeNode sci_desc_t0 0 {node} 0"));
+        assert_eq!(answer, "NODE_NOT_RESPONDING 0", "{node}");
+    }
+}
+
+/// Makes calls in processes of a place, until all of them have terminated.
+fn make_any_calls(ground: Ground, calls: usize) -> tempfile::TempDir {
     let given = std::env::var("BEELINE_SEED").ok().map(|seed| seed.parse().unwrap());
     let seed = given.unwrap_or_else(|| RandomState::new().build_hasher().finish()) | 1;
     println!("BEELINE_SEED={seed}");
-    let program = player::build(installed(), &C11, "player-random");
-    let place = tempfile::tempdir().unwrap();
+    let name = if ground == Ground::File { "player-random-file" } else { "player-random" };
+    let program = player::build(installed(), &C11, name);
+    let place = ground.place_of(16);
     let exported = player::exported(installed());
     let facts = Facts::read();
     // What a query's structure points at is the program's to have right.
@@ -55,13 +82,14 @@ fn any_calls_by_processes_that_are_killed_end_no_other_process_and_leave_nothing
         facts.functions.iter().filter(|(name, _)| exported.contains(name) && *name != "SCIQuery").collect();
     let names = c::parameter_names();
     let mut random = Random(seed);
-    let mut players: Vec<Player> = NODES.iter().map(|node| begun(&program, place.path(), node)).collect();
+    let mut players: Vec<Player> =
+        NODES.iter().map(|node| begun((&program, ground), place.path(), node)).collect();
     let mut succeeded = 0;
-    for _ in 0..CALLS {
+    for _ in 0..calls {
         let who = random.below(players.len());
         if random.below(250) == 0 {
             players.remove(who).kill();
-            players.insert(who, begun(&program, place.path(), NODES[who]));
+            players.insert(who, begun((&program, ground), place.path(), NODES[who]));
         }
         // Those that programs need are called most.
         let (name, function) = loop {
@@ -82,22 +110,15 @@ fn any_calls_by_processes_that_are_killed_end_no_other_process_and_leave_nothing
             begin(&mut players[who]);
         }
     }
-    println!("{succeeded} of {CALLS} calls succeeded");
-    assert!(succeeded > CALLS / 20, "BEELINE_SEED={seed}: only {succeeded} calls did something");
+    println!("{succeeded} of {calls} calls succeeded");
+    assert!(succeeded > calls / 20, "BEELINE_SEED={seed}: only {succeeded} calls did something");
     for player in &mut players {
         // As often as it was initialized, which random calls did.
         while player.answer("SCIOpen last 0") != "NOT_INITIALIZED" {
             assert_eq!(player.answer("SCITerminate"), "done", "BEELINE_SEED={seed}");
         }
     }
-    let survey =
-        Survey::open(&DomainConfig { root: Some(place.path().to_owned()), ..DomainConfig::default() })
-            .unwrap();
-    for node in [NodeId(4), NodeId(8)] {
-        let left = survey.members(node).unwrap();
-        let alive = left.iter().filter(|it| matches!(it.life, Life::Alive { .. })).count();
-        assert_eq!(alive, 0, "BEELINE_SEED={seed}: {left:?}");
-    }
+    place
 }
 
 fn begin(player: &mut Player) {
@@ -106,8 +127,8 @@ fn begin(player: &mut Player) {
 }
 
 /// A process that has something from the start.
-fn begun(program: &Path, root: &Path, node: &str) -> Player {
-    let mut player = Player::start((program, Ground::Kernel), root, node);
+fn begun(program: (&Path, Ground), root: &Path, node: &str) -> Player {
+    let mut player = Player::start(program, root, node);
     begin(&mut player);
     for line in [
         "SCICreateSegment sci_desc_t0 sci_local_segment_t0 1 65536 NULL NULL AUTO_ID",

@@ -25,15 +25,23 @@ impl Ground {
         }
     }
 
-    /// A folder in which programs meet.
+    /// A folder in which programs meet, four of them at the same time.
     pub fn place(self) -> tempfile::TempDir {
+        self.place_of(4)
+    }
+
+    /// As [`Ground::place`], of so many programs.
+    pub fn place_of(self, members: usize) -> tempfile::TempDir {
         let place = match self {
             Ground::Kernel => tempfile::tempdir().unwrap(),
             Ground::File => tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap(),
         };
         if self == Ground::File {
-            let text =
-                format!("[fabric]\nmemory = {:?}\nmembers = 4\nbytes = {}\n", memory(place.path()), 64 << 20);
+            let text = format!(
+                "[fabric]\nmemory = {:?}\nmembers = {members}\nbytes = {}\n",
+                memory(place.path()),
+                64 << 20
+            );
             std::fs::write(place.path().join("beeline.toml"), text).unwrap();
         }
         place

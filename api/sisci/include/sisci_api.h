@@ -34,8 +34,8 @@
  * is this process's, if not any. All of them may store everywhere in it. A node has one adapter then. A peer that is killed is known to
  * be gone after one second. A file that is cut, or a device that is removed, takes the link down: SCI_ERR_NO_LINK_ACCESS,
  * SCI_ERR_TRANSFER_FAILED of copies, SCI_CB_LOST of connections; segments are then removed with SCI_FLAG_FORCE_REMOVE, because nobody
- * knows who uses them. SCI_ERR_NOT_SUPPORTED: private and empty segments, groups and segments that are shared, DMA queues, message
- * queues, and interrupts of a shared number or of groups.
+ * knows who uses them. SCI_ERR_NOT_SUPPORTED: private and empty segments, groups and segments that are shared, message queues, and interrupts
+ * of a shared number or of groups.
  *
  * TIMES are milliseconds; 0 looks once and does not wait; SCI_INFINITE_TIMEOUT waits until something happens. A function that
  * connects contacts the peer's process when it is the first that needs it. With the time 0 it waits for that process half a second at

@@ -117,6 +117,11 @@ fn callbacks_are_told_as_documented_over_a_file() {
 }
 
 #[test]
+fn queues_of_dma_answer_as_documented_over_a_file() {
+    run("dma", Ground::File);
+}
+
+#[test]
 fn deaths_and_a_file_that_is_cut_are_told_as_documented() {
     run("file", Ground::File);
 }

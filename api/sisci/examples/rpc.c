@@ -41,7 +41,8 @@ struct server {
   sci_remote_data_interrupt_t client;
   /* Whom `client` is connected to. */
   uint32_t node, interrupt;
-  volatile unsigned int answered;
+  /* Stored by the callback, loaded by who waits. */
+  unsigned int answered;
 };
 
 static unsigned int adapter;
@@ -102,7 +103,7 @@ static sci_callback_action_t answer(void *arg, sci_local_data_interrupt_t interr
       leave(server);
   } while (error == SCI_ERR_NOSPC || error == SCI_ERR_NOT_CONNECTED);
   check("SCITriggerDataInterrupt", error);
-  server->answered++;
+  __atomic_add_fetch(&server->answered, 1, __ATOMIC_RELEASE);
   return SCI_CALLBACK_CONTINUE;
 }
 
@@ -119,7 +120,7 @@ static void serve(sci_desc_t sd, unsigned int number, unsigned int calls)
   check("SCICreateDataInterrupt", error);
   printf("interrupt %u\n", number);
   fflush(stdout);
-  while (server.answered < calls)
+  while (__atomic_load_n(&server.answered, __ATOMIC_ACQUIRE) < calls)
     sched_yield();
   /* Waits for the callback that runs, if one does. */
   SCIRemoveDataInterrupt(interrupt, NO_FLAGS, &error);

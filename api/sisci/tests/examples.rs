@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use c::ground::Ground;
-use c::installed::{files, installed};
+use c::installed::{files, installed, sanitizer_flags};
 use c::{CPP17, HERE, succeed};
 
 /// Where the programs are, built by their Makefile.
@@ -19,14 +19,9 @@ fn built() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let folder = installed().prefix().join("share/sisci/examples");
+        let flags = format!("CFLAGS=-O1 -Werror -pedantic {}", sanitizer_flags());
         // They find the prefix that they lie in.
-        succeed(
-            Command::new("make")
-                .arg("-C")
-                .arg(&folder)
-                .arg("CFLAGS=-O1 -Werror -pedantic")
-                .env_remove("SISCI"),
-        );
+        succeed(Command::new("make").arg("-C").arg(&folder).arg(flags).env_remove("SISCI"));
         folder
     })
 }
@@ -64,7 +59,8 @@ fn start_on((ground, place): (Ground, &Path), node: &str, program: &str, argumen
     let child = Arc::new(Mutex::new(child));
     let watched = Arc::downgrade(&child);
     std::thread::spawn(move || {
-        std::thread::sleep(WATCHDOG);
+        // The checks of a compiler take ten times as long.
+        std::thread::sleep(if sanitizer_flags().is_empty() { WATCHDOG } else { 10 * WATCHDOG });
         // What reads its output then sees the end of it, and fails.
         watched.upgrade().map(|child| child.lock().unwrap().kill())
     });

@@ -9,8 +9,9 @@ struct thread {
   char name[32];
   pthread_t thread;
   struct call call;
-  volatile pid_t id;
-  volatile int has_ended;
+  /* Stored by the thread, loaded by who waits for it to settle. */
+  int id;
+  int has_ended;
 };
 
 static struct thread threads[THREADS];
@@ -35,18 +36,18 @@ static void *run(void *arg)
 {
   struct thread *thread = (struct thread *)arg;
 
-  thread->id = own_id();
+  __atomic_store_n(&thread->id, (int)own_id(), __ATOMIC_RELAXED);
   make(&thread->call);
-  thread->has_ended = 1;
+  __atomic_store_n(&thread->has_ended, 1, __ATOMIC_RELAXED);
   return NULL;
 }
 
-static int is_asleep(pid_t id)
+static int is_asleep(int id)
 {
   char path[64], state = 0;
   FILE *file;
 
-  snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)id);
+  snprintf(path, sizeof(path), "/proc/self/task/%d/stat", id);
   file = fopen(path, "r");
   if (!file)
     return 0;
@@ -56,13 +57,15 @@ static int is_asleep(pid_t id)
   return state == 'S';
 }
 
-/* Waits until a thread has slept for some looks, so that it waits inside its call, or has ended. */
+/* Waits until a thread has slept for some looks, so that it waits inside its call, or has ended. One that works whenever it is looked at,
+ * as with the checks of a compiler, is in its call after so many looks. */
 static void settle(struct thread *thread)
 {
-  int looks = 0;
+  int looks = 0, all = 0, id;
 
-  while (looks < 5 && !thread->has_ended) {
-    looks = thread->id && is_asleep(thread->id) ? looks + 1 : 0;
+  while (looks < 5 && all++ < 500 && !__atomic_load_n(&thread->has_ended, __ATOMIC_RELAXED)) {
+    id = __atomic_load_n(&thread->id, __ATOMIC_RELAXED);
+    looks = id && is_asleep(id) ? looks + 1 : 0;
     usleep(1000);
   }
 }

@@ -12,6 +12,7 @@ mod pages;
 mod portable;
 mod report;
 mod rivals;
+mod sanitized;
 mod schedule;
 pub mod test_programs;
 
@@ -94,6 +95,8 @@ pub enum Command {
     Aarch64,
     /// A peer with the other byte order, under qemu-user, in a fabric of this machine
     BigEndian,
+    /// `libsisci.so` and its programs in C with the checks of a compiler: memory, undefined behaviour, threads
+    Sanitizers,
     /// Crates that need no operating system, checked for targets that have none
     Portable,
     /// The facade with each feature alone
@@ -171,7 +174,7 @@ pub enum Command {
 
 /// In the order in which `ci` starts and shows them: cheap and telling first. Those that build in `target/` follow each
 /// other; the others run beside them, and the longest of each kind begin before the short.
-const LANES: [Lane; 24] = [
+const LANES: [Lane; 25] = [
     Lane::new("fmt", |_| cargo::fmt()),
     Lane::new("house", |_| house::run()),
     Lane::new("tour", |_| pages::tour()),
@@ -190,6 +193,8 @@ const LANES: [Lane; 24] = [
     Lane::new("aarch64", |_| foreign::aarch64()).in_target().leaving(&["target/aarch64-unknown-linux-gnu"]),
     // A standard library and a compiler are fetched and built for it.
     Lane::new("big-endian", |_| big_endian::run()).in_target().only_long().leaving(&["target/big-endian"]),
+    // Two standard libraries are built for it. `test` runs the conformance suite with checks in its programs alone.
+    Lane::new("sanitizers", |_| sanitized::run()).in_target().only_long().leaving(&["target/sanitized"]),
     // Of what is ours it sees `bench/echo` alone, which other lanes test; its own dependencies take most of a minute.
     Lane::new("rivals", rivals::check).in_target().only_long(),
     Lane::new("rtl-lint", rtl::lint::run),
@@ -237,6 +242,7 @@ pub fn run(command: Command) -> Outcome {
         Command::E2e => cargo::e2e(Effort::Short),
         Command::Aarch64 => foreign::aarch64(),
         Command::BigEndian => big_endian::run(),
+        Command::Sanitizers => sanitized::run(),
         Command::Portable => portable::check(),
         Command::Package { long } => package::check(effort(long)),
         Command::Rivals { build: false } => rivals::check(Effort::Short),

@@ -20,9 +20,15 @@ pub fn installed() -> &'static Installed {
     })
 }
 
-/// Installs what was built beside this test.
+/// With which checks of a compiler programs are built, as `-fsanitize=thread`: none unless the environment says so.
+pub fn sanitizer_flags() -> String {
+    std::env::var("BEELINE_SANITIZER_FLAGS").unwrap_or_default()
+}
+
+/// Installs what was built beside this test, or the library of a folder that the environment names.
 pub fn install(prefix: &Path, destination: &str) {
-    let built = std::env::current_exe().unwrap().parent().unwrap().to_owned();
+    let beside = || std::env::current_exe().unwrap().parent().unwrap().to_owned();
+    let built = std::env::var_os("BEELINE_SISCI_BUILT").map_or_else(beside, PathBuf::from);
     make(prefix, destination, &["install-built", &format!("built={}", built.display())]);
 }
 
@@ -62,6 +68,7 @@ impl Installed {
         command
             .args(&compiler[1..])
             .args(STRICT)
+            .args(sanitizer_flags().split_whitespace())
             .args([format!("-I{prefix}/include"), format!("-I{prefix}/include/dis")]);
         command.arg(Path::new(HERE).join(source)).args(["-x", "none", "-o"]).arg(&program);
         command.args([

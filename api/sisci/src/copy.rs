@@ -4,8 +4,8 @@ use core::cell::Cell;
 use core::ffi::c_void;
 
 use beeline_fabric::SequenceStatus;
-use beeline_ffi::{Failure, Handle, Outcome};
-use beeline_mmio::{copy_in_raw, copy_out_raw, fence, prefetch_copy_in};
+use beeline_ffi::{Failure, Handle, Outcome, ShortLook};
+use beeline_mmio::{copy_in_if_short, copy_in_raw, copy_out_raw, fence, prefetch_copy_in};
 
 use crate::constants::{
     SCI_FLAG_BLOCK_READ, SCI_FLAG_ERROR_CHECK, SCI_FLAG_NO_FLUSH, SCI_FLAG_NO_STORE_BARRIER,
@@ -24,6 +24,9 @@ const COPY: Flags = Flags {
 const DUAL: Flags = Flags { done: COPY.done & !SCI_FLAG_BLOCK_READ, not_done: 0 };
 const WRITE: Flags = Flags { done: SCI_FLAG_NO_FLUSH, not_done: 0 };
 const VERSION_1: Flags = Flags { done: SCI_FLAG_ERROR_CHECK | SCI_FLAG_BLOCK_READ, not_done: 0 };
+
+/// What a program gives that orders its copies itself.
+const WITHOUT_ORDER: u32 = SCI_FLAG_NO_FLUSH | SCI_FLAG_NO_STORE_BARRIER;
 
 #[cold]
 fn transfer_failed() -> Failure {
@@ -75,6 +78,56 @@ fn copy(
     })
 }
 
+/// How the connection stood after a copy.
+#[derive(Clone, Copy)]
+enum Stored {
+    /// As when the map was made.
+    Untouched,
+    /// Something has happened, which need not matter.
+    Touched,
+}
+
+/// Copies bytes of the program into a map, in as few instructions as it takes; `None` if nothing was copied, because it takes more or
+/// something is wrong. It calls nothing, so that the stores of many messages are on their way to the cache at the same time.
+struct ShortStore {
+    memory: *const u8,
+    offset: usize,
+    bytes: usize,
+}
+
+impl ShortLook<Map> for ShortStore {
+    type Found = Stored;
+
+    #[inline(always)]
+    fn look(self, map: &Map) -> Option<Stored> {
+        let mapped = map.find_part(self.offset, self.bytes)?;
+        prefetch_copy_in(mapped);
+        if self.memory.is_null() || !map.takes_short_copies() {
+            return None;
+        }
+        // SAFETY: `find_part` has found so many bytes in the map, which is not unmapped while it is shown, and which is mapped for stores;
+        // C passes as many at `memory`.
+        if !unsafe { copy_in_if_short(mapped, self.memory, self.bytes) } {
+            return None;
+        }
+        let is_untouched = map.watch().is_none_or(member::Sequence::is_untouched);
+        Some(if is_untouched { Stored::Untouched } else { Stored::Touched })
+    }
+}
+
+/// Says how the connection stands once bytes were copied.
+#[cold]
+#[inline(never)]
+extern "C" fn look_again(map: Handle<Map>, error: Error<'_>) {
+    edge("SCIMemCpy", error, (), || {
+        MAPS.with(map, |map| {
+            // As if the program had not asked to be spared it.
+            finish(map, 0);
+            map.is_connected()
+        })
+    });
+}
+
 #[inline(always)]
 fn store(map: &Map, mapped: *mut u8, memory: *const u8, bytes: usize) -> Outcome<()> {
     if map.is_for_reading() {
@@ -89,7 +142,7 @@ fn store(map: &Map, mapped: *mut u8, memory: *const u8, bytes: usize) -> Outcome
 /// What was copied leaves this CPU before what follows it, unless the program does not want that.
 #[inline(always)]
 fn finish(map: &Map, flags: u32) {
-    if flags & (SCI_FLAG_NO_FLUSH | SCI_FLAG_NO_STORE_BARRIER) == 0 {
+    if flags & WITHOUT_ORDER == 0 {
         if map.is_device() {
             fence::flush_write_combining();
         } else {
@@ -117,7 +170,37 @@ impl Map {
     }
 }
 
+#[inline(always)]
 pub(crate) fn mem_cpy(
+    sequence: Handle<Sequence>,
+    memory: *mut c_void,
+    map: Handle<Map>,
+    offset: usize,
+    bytes: usize,
+    flags: u32,
+    error: Error<'_>,
+) {
+    if flags & !WITHOUT_ORDER != 0 || !sequence.is_null() {
+        return mem_cpy_at_length(sequence, memory, map, offset, bytes, flags, error);
+    }
+    match MAPS.look_if_short(map, ShortStore { memory: memory.cast(), offset, bytes }) {
+        Some(Stored::Untouched) => {
+            if flags & WITHOUT_ORDER == 0 {
+                fence::order_dma_stores();
+            }
+            error.put_if_wanted(errors::OK);
+        }
+        Some(Stored::Touched) => look_again(map, error),
+        // Ordered, whatever the program wants: so the flags need not be kept until here.
+        None => mem_cpy_at_length(Handle::NULL, memory, map, offset, bytes, 0, error),
+    }
+}
+
+/// What most calls are not.
+///
+/// It calls as C does, because nothing unwinds out of that: so the caller has nothing to do after it, and leaves.
+#[inline(never)]
+extern "C" fn mem_cpy_at_length(
     sequence: Handle<Sequence>,
     memory: *mut c_void,
     map: Handle<Map>,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use beeline_ffi::{Failure, Handle, Kind, Outcome, Pinned};
+use beeline_ffi::{Failure, Handle, Kind, Outcome, Pinned, ShortLook};
 
 use crate::session::{self, Belongs, Session, not_initialized};
 
@@ -20,6 +20,18 @@ pub(crate) trait Object: Kind + Send + Sync {
 #[inline(never)]
 fn why_refused(refused: Failure) -> Failure {
     if session::is_initialized() { refused } else { not_initialized() }
+}
+
+/// Looks at objects whose session goes on.
+struct InSession<L>(L);
+
+impl<T: Object, L: ShortLook<T>> ShortLook<T> for InSession<L> {
+    type Found = L::Found;
+
+    #[inline(always)]
+    fn look(self, object: &T) -> Option<L::Found> {
+        if object.session().goes_on() { self.0.look(object) } else { None }
+    }
 }
 
 /// The objects of a kind. Put it into a `static`.
@@ -41,6 +53,17 @@ impl<T: Object> Table<T> {
         look: impl FnOnce(&T) -> Outcome<R>,
     ) -> Outcome<R> {
         self.show(handle, Session::check, look)
+    }
+
+    /// Shows the object of a handle to `look`, if that takes a few instructions and nothing is wrong. Otherwise nobody is told why: the caller
+    /// asks [`Table::with`].
+    #[inline(always)]
+    pub(crate) fn look_if_short<L: ShortLook<T>>(
+        &'static self,
+        handle: Handle<T>,
+        look: L,
+    ) -> Option<L::Found> {
+        self.0.look_if_short(handle, InSession(look))
     }
 
     /// Shows the object of a handle to whoever removes it, as [`Table::with`] does; also once its session is over.

@@ -37,6 +37,8 @@ pub(crate) struct Map {
     start: NonNull<u8>,
     bytes: usize,
     is_device: bool,
+    /// Whether it may be stored to, and is memory that the members' processes share.
+    takes_short_copies: bool,
 }
 
 // SAFETY: `start` is an address of `mapped`, which may be used from any thread, and is there as long as this.
@@ -108,17 +110,26 @@ impl Map {
         self.mapped.access() == Access::ReadOnly
     }
 
+    /// Whether [`Sequence::is_untouched`](member::Sequence::is_untouched) and a store barrier of cached stores are all that a copy into it needs.
+    #[inline(always)]
+    pub(crate) fn takes_short_copies(&self) -> bool {
+        self.takes_short_copies
+    }
+
     /// Where a part of the map begins.
     ///
     /// # Errors
     /// It reaches beyond the map.
     #[inline(always)]
     pub(crate) fn part(&self, offset: usize, bytes: usize) -> Outcome<*mut u8> {
-        let whole = self.bytes;
-        if offset > whole || bytes > whole - offset {
-            return Err(outside(offset, bytes, whole));
-        }
-        Ok(self.start.as_ptr().wrapping_add(offset))
+        self.find_part(offset, bytes).ok_or_else(|| outside(offset, bytes, self.bytes))
+    }
+
+    /// As [`Map::part`], without a reason.
+    #[inline(always)]
+    pub(crate) fn find_part(&self, offset: usize, bytes: usize) -> Option<*mut u8> {
+        let is_inside = offset <= self.bytes && bytes <= self.bytes - offset;
+        is_inside.then(|| self.start.as_ptr().wrapping_add(offset))
     }
 
     /// Where the part begins that is at an address.
@@ -214,7 +225,17 @@ fn make(
     watch: Option<member::Sequence>,
 ) -> Outcome<*mut c_void> {
     let (start, bytes, is_device) = (mapped.as_ptr(), mapped.bytes(), mapped.is_device());
-    let make = |belongs| Map { belongs, uses: Uses::default(), watch, mapped, start, bytes, is_device };
+    let takes_short_copies = mapped.is_of_processes() && mapped.access() == Access::ReadWrite;
+    let make = |belongs| Map {
+        belongs,
+        uses: Uses::default(),
+        watch,
+        mapped,
+        start,
+        bytes,
+        is_device,
+        takes_short_copies,
+    };
     let handle = MAPS.make(session, make, remove)?;
     MAPS.with(handle, |map| {
         // `SCITerminate` may be about to remove the map: either that comes first, and no address is left of it, or it must wait for this.

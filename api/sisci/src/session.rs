@@ -153,6 +153,12 @@ impl Session {
         if self.is_over.load(Ordering::Relaxed) { Err(ended()) } else { Ok(()) }
     }
 
+    /// Whether [`Session::check`] would find nothing; it may also find nothing where this is `false`.
+    #[inline(always)]
+    pub(crate) fn goes_on(&self) -> bool {
+        self.process.is_surely_this() && !self.is_over.load(Ordering::Relaxed)
+    }
+
     /// Fails in a child of fork.
     #[inline]
     pub(crate) fn check_process(&self) -> Outcome<()> {

@@ -175,8 +175,15 @@ static inline void put(struct rival *rival, size_t offset, const unsigned char *
 	if (rival->how == MEMCPY) {
 		SCIMemCpy(NULL, (void *)(uintptr_t)from, rival->remote_map, offset, bytes, NO_FLAGS, &error);
 		check("SCIMemCpy", error);
+	} else if (bytes == 4) {
+		/* A program knows how long its small messages are. */
+		memcpy(rival->there + offset, from, 4);
 	} else if (bytes == 8) {
 		memcpy(rival->there + offset, from, 8);
+	} else if (bytes == 16) {
+		memcpy(rival->there + offset, from, 16);
+	} else if (bytes == 32) {
+		memcpy(rival->there + offset, from, 32);
 	} else if (bytes == 64) {
 		memcpy(rival->there + offset, from, 64);
 	} else {
@@ -205,13 +212,16 @@ static inline void wait_for(struct rival *rival, size_t offset, size_t bytes)
 
 static void put_stream(struct rival *rival, const unsigned char *from, size_t bytes)
 {
-	static unsigned char message[MESSAGE_BYTES] __attribute__((aligned(64)));
-	size_t count = stream_messages(bytes);
+	static unsigned char messages[MESSAGE_BYTES] __attribute__((aligned(64)));
+	size_t count = stream_messages(bytes), made = messages_made(bytes), next = 0;
 
-	memcpy(message, from, bytes);
+	make_messages(messages, from, bytes, rival->turn);
 	for (size_t i = 0; i < count; i++) {
-		mark(message, bytes, rival->turn, i);
+		unsigned char *message = messages + next * bytes;
+
 		put(rival, i * bytes, message, bytes);
+		mark(message, bytes, rival->turn, i + made);
+		next = next + 1 == made ? 0 : next + 1;
 	}
 	__atomic_store_n((uint64_t *)(rival->there + FLAG_AT), rival->turn, __ATOMIC_RELEASE);
 	wait_for(rival, FLAG_AT, 8);

@@ -50,13 +50,16 @@ static void put_message(struct rival *rival, const unsigned char *from, size_t b
 
 static void put_stream(struct rival *rival, const unsigned char *from, size_t bytes)
 {
-	static unsigned char message[MESSAGE_BYTES] __attribute__((aligned(64)));
-	size_t count = stream_messages(bytes);
+	static unsigned char messages[MESSAGE_BYTES] __attribute__((aligned(64)));
+	size_t count = stream_messages(bytes), made = messages_made(bytes), next = 0;
 
-	memcpy(message, from, bytes);
+	make_messages(messages, from, bytes, rival->turns.turn);
 	for (size_t i = 0; i < count; i++) {
-		mark(message, bytes, rival->turns.turn, i);
+		unsigned char *message = messages + next * bytes;
+
 		put(rival, i * bytes, message, bytes);
+		mark(message, bytes, rival->turns.turn, i + made);
+		next = next + 1 == made ? 0 : next + 1;
 	}
 	put_flag(rival, FLAG_AT);
 	wait_for(rival, FLAG_AT, 8);

@@ -121,6 +121,11 @@ pub(crate) fn read_state(board: &impl ViewPort, slot: Slot) -> EntryState {
     EntryState::of(board.load(entry_state(slot)))
 }
 
+/// The words of which [`read_state`] and [`read_life`] are made.
+pub(crate) fn words_of_presence(slot: Slot) -> [u32; 2] {
+    [entry_state(slot), LIFE]
+}
+
 #[inline]
 pub(crate) fn read_group(board: &impl ViewPort, slot: Slot) -> u64 {
     board.load(entry_group(slot))

@@ -3,7 +3,7 @@
 use beeline_contract_adapter::ViewPort;
 
 use crate::board::layout::Phase;
-use crate::board::{read_group, read_life, read_link, read_state};
+use crate::board::{read_group, read_life, read_link, read_state, words_of_presence};
 use crate::ids::{AdapterNumber, Slot};
 use crate::link::{LinkWord, Paths};
 
@@ -166,6 +166,19 @@ impl<V: ViewPort> ConnectionView<V> {
     #[inline]
     pub fn is_there(&self) -> bool {
         self.connected.is_there(&self.theirs)
+    }
+
+    /// The other member's words, and what they are, of which [`ConnectionView::is_there`] finds that the segment is there, if it does. As
+    /// long as they are the same, it is.
+    pub fn presence(&self) -> Option<[(u32, u64); 2]> {
+        let words = words_of_presence(self.connected.slot).map(|word| (word, self.theirs.load(word)));
+        // Afterwards: what changes in between is found changed later.
+        self.is_there().then_some(words)
+    }
+
+    /// The other member's words.
+    pub fn theirs(&self) -> &V {
+        &self.theirs
     }
 
     /// Whether others may hold the segment, too: where this says that it is gone, the member may know one of them.

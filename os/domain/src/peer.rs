@@ -198,6 +198,15 @@ impl Peer {
             && self.0.branch.as_ref().is_none_or(|branch| branch.trunk.is_alive() && !self.has_ended(branch))
     }
 
+    /// As [`Peer::is_alive`] without a call; it may also be alive where this is `false`.
+    #[inline(always)]
+    pub fn is_surely_alive(&self) -> bool {
+        let is_trunk_there = |trunk: &Peer| trunk.0.presence.is_present() && trunk.0.branch.is_none();
+        let branch = self.0.branch.as_ref();
+        self.0.presence.is_present()
+            && branch.is_none_or(|branch| is_trunk_there(&branch.trunk) && !branch.is_ended())
+    }
+
     /// Whether the other side has ended this branch, which is then kept: it may store anything there afterwards.
     #[inline]
     fn has_ended(&self, branch: &Branch) -> bool {

@@ -234,10 +234,12 @@ fn end_that_a_client_takes_back_is_an_end() {
     let mut client = Client::join(&theirs);
     let name = client.ask(LINES)[0];
     let receiver = client.open(name, &listener).unwrap();
+    assert!(receiver.peer.is_surely_alive());
     client.memory.set_ended(name, u64::MAX);
-    assert!(!receiver.peer.is_alive());
+    assert!(!receiver.peer.is_surely_alive() && !receiver.peer.is_alive());
     client.memory.set_ended(name, 0);
-    assert!(!receiver.peer.is_alive() && receiver.peer.departure() == Some(Departure::Closed));
+    assert!(!receiver.peer.is_surely_alive() && !receiver.peer.is_alive());
+    assert_eq!(receiver.peer.departure(), Some(Departure::Closed));
     // The account still has it open, as the client has not said otherwise.
     client.tell(END, name);
     client.tell(RETURN, name);

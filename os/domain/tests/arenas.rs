@@ -75,8 +75,10 @@ fn window_is_blank_and_shared_and_ends_by_itself() {
     let (second, second_receiver) = windows.remove(0);
     drop(second_receiver);
     wait_until(|| !second.peer.is_alive());
+    assert!(!second.peer.is_surely_alive());
     let (third, third_receiver) = &windows[0];
     assert!(third.peer.is_alive() && third_receiver.peer.is_alive() && arena.peer().is_alive());
+    assert!(third.peer.is_surely_alive() && arena.peer().is_surely_alive());
     // What ends a window on one side alone.
     third.peer.disconnect();
     wait_until(|| !third_receiver.peer.is_alive());

@@ -85,6 +85,12 @@ impl<T: Kind> Handle<T> {
         is_one.then_some(self.index_masked(capacity))
     }
 
+    /// Whether it has the tag of the kind, which what a slot holds without an object has not.
+    #[inline(always)]
+    pub(crate) fn has_tag(self) -> bool {
+        self.bits() as u8 == T::TAG
+    }
+
     /// The index in a table of `capacity` slots, a power of two, if this is a handle of it; some slot's if it is not.
     #[inline(always)]
     pub(crate) fn index_masked(self, capacity: usize) -> usize {

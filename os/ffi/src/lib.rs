@@ -42,5 +42,5 @@ pub use handle::{Handle, HandleVariable, Kind};
 pub use options::{Options, OptionsOfC};
 pub use owned::{Caller, Owned, Pass, SlotRef};
 pub use parcel::{EmptySpace, MAX_FDS, Parcel, ParcelPointer, Space, SpacePointer, duplicate, duplicate_all};
-pub use pinned::Pinned;
+pub use pinned::{Pinned, ShortLook};
 pub use shared::Shared;

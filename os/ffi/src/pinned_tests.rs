@@ -101,6 +101,66 @@ fn remover_waits_for_other_threads_which_stop_tells_to_leave() {
     assert_eq!(dropped.load(Ordering::SeqCst), 1);
 }
 
+struct Look<F>(F);
+
+impl<F: FnOnce(&Thing) -> Option<u32>> ShortLook<Thing> for Look<F> {
+    type Found = u32;
+
+    fn look(self, object: &Thing) -> Option<u32> {
+        (self.0)(object)
+    }
+}
+
+fn short_number(table: &'static Pinned<Thing>, handle: Handle<Thing>) -> Option<u32> {
+    table.look_if_short(handle, Look(|thing: &Thing| Some(thing.0)))
+}
+
+#[test]
+#[cfg(not(miri))]
+fn short_look_finds_what_is_open_in_a_thread_that_has_a_record_and_uses_nothing() {
+    table!(TABLE);
+    let handles = [1, 2].map(|number| TABLE.insert(thing(number)).unwrap());
+    let in_thread = move || {
+        assert_eq!(short_number(&TABLE, handles[0]), None, "the thread has no record");
+        number(&TABLE, handles[0]).unwrap();
+        assert_eq!(handles.map(|handle| short_number(&TABLE, handle)), [Some(1), Some(2)]);
+        let within = TABLE.with(handles[0], |_| short_number(&TABLE, handles[1])).unwrap();
+        assert_eq!(within, None, "the thread uses another object");
+        assert_eq!(TABLE.look_if_short(handles[0], Look(|_: &Thing| None)), None);
+        assert!(!super::thread::has_pins());
+    };
+    thread::spawn(in_thread).join().unwrap();
+    number(&TABLE, handles[1]).unwrap();
+    TABLE.remove(handles[0], |_| ()).unwrap();
+    let closed = handles[0].bits();
+    for bits in [0, closed, closed & !0xff, closed + (1 << 32), handles[1].bits() + 2] {
+        assert_eq!(short_number(&TABLE, Handle::of_bits(bits)), None, "{bits:x}");
+    }
+    assert_eq!(short_number(&TABLE, handles[1]), Some(2));
+}
+
+#[test]
+#[cfg(not(miri))]
+fn remover_waits_for_a_short_look() {
+    table!(TABLE);
+    let dropped = Arc::new(AtomicU32::new(0));
+    let handle = TABLE.insert(Thing(1, dropped.clone())).unwrap();
+    let (inside, is_inside) = channel();
+    let (leave, told) = channel();
+    let using = thread::spawn(move || {
+        number(&TABLE, handle).unwrap();
+        let look = |thing: &Thing| {
+            inside.send(()).unwrap();
+            told.recv().unwrap();
+            Some(thing.1.load(Ordering::SeqCst))
+        };
+        TABLE.look_if_short(handle, Look(look))
+    });
+    is_inside.recv().unwrap();
+    TABLE.remove(handle, |_| leave.send(()).unwrap()).unwrap();
+    assert_eq!((using.join().unwrap(), dropped.load(Ordering::SeqCst)), (Some(0), 1));
+}
+
 #[test]
 fn thread_that_uses_a_handle_removes_none() {
     table!(TABLE);

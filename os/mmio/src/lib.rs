@@ -65,7 +65,7 @@ mod xsk;
 pub use arena::{ARENA_PAGE_BYTES, Arena, ArenaError, Part};
 pub use bar::{BarKind, PciBar};
 pub use bar_part::{BarPart, BarPartError, SYSFS};
-pub use copy::{copy_in_raw, copy_out_raw, prefetch_copy_in};
+pub use copy::{copy_in_if_short, copy_in_raw, copy_out_raw, prefetch_copy_in};
 pub use dma::DmaRegion;
 pub use error::MapError;
 pub use flag::{Flag, MAX_FLAGS, WaitOutcome};
@@ -84,7 +84,7 @@ pub use private_memory::PrivateMemory;
 pub use process::ThisProcess;
 pub use program_memory::{ProgramCopyError, ProgramMemory};
 pub use read::ReadWindow;
-pub use read_words::ReadWords;
+pub use read_words::{ReadWord, ReadWords};
 pub use region::Region;
 pub use segment::{
     Access, CopyError, DmaBuf, GuardError, HugePages, InUse, MappedPointer, MappedSegment, OnLoss, OwnMemory,

@@ -29,6 +29,17 @@ impl ThisProcess {
         }
     }
 
+    /// As [`ThisProcess::is_this`] by two loads and no call; `false` also where the kernel cannot tell a child.
+    #[inline(always)]
+    pub fn is_surely_this(self) -> bool {
+        // Acquire: as in `mark`.
+        let page = MARK.load(Ordering::Acquire);
+        // SAFETY: null, or a page as in `mark`.
+        let Some(mark) = (unsafe { page.as_ref() }) else { return false };
+        // Relaxed: as in `generation::current`. In a child it is 0, which a generation that counts is not.
+        self.generation != 0 && mark.load(Ordering::Relaxed) == self.generation
+    }
+
     /// The process that a fork of this one makes, as it would be told from this one.
     #[cfg(test)]
     pub(crate) fn child(self) -> Self {
@@ -112,7 +123,9 @@ mod tests {
     fn process_is_itself_and_no_other() {
         let this = ThisProcess::get();
         assert!(this.is_this() && this.pid() == std::process::id());
-        assert!(!this.child().is_this());
+        assert!(!this.child().is_this() && !this.child().is_surely_this());
+        let can_tell_children = this.generation != 0;
+        assert_eq!(this.is_surely_this(), can_tell_children);
         let by_pid = ThisProcess { generation: 0, ..this };
         assert!(by_pid.is_this() && !ThisProcess { pid: this.pid + 1, ..by_pid }.is_this());
     }

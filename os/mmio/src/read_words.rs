@@ -33,6 +33,11 @@ impl ReadWords {
         unsafe { words::load_word(place) }
     }
 
+    /// Word `index`, modulo the table, by itself.
+    pub fn word(&self, index: usize) -> ReadWord {
+        ReadWord(self.span.word((index & self.mask) * 8))
+    }
+
     /// Loads word `index`, modulo the table; acquire: pairs with the writer's [`crate::Words::store_release`].
     #[inline(always)]
     pub fn load_acquire(&self, index: usize) -> u64 {
@@ -44,9 +49,34 @@ impl ReadWords {
     }
 }
 
+/// One word of a [`ReadWords`]. Clones are the same word.
+#[derive(Clone, Debug)]
+pub struct ReadWord(Span);
+
+impl ReadWord {
+    /// Loads the word; acquire: as [`ReadWords::load_acquire`].
+    #[inline(always)]
+    pub fn load_acquire(&self) -> u64 {
+        // SAFETY: the span is one aligned word (`ReadWords::word`).
+        let word = unsafe { words::load_word(self.0.start()) };
+        // Pairs with the release of the store that gave the word, as in `ReadWords::load_acquire`.
+        fence(Ordering::Acquire);
+        word
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::Region;
+
+    #[test]
+    fn word_by_itself_is_that_of_the_table() {
+        let region = Region::private(64);
+        let (words, read) = (region.words(0, 8), region.read_words(0, 8));
+        let word = read.word(8 + 7);
+        words.store_release(7, 9);
+        assert_eq!((word.load_acquire(), read.word(6).load_acquire()), (9, 0));
+    }
 
     #[test]
     fn table_shows_what_is_stored_into_the_memory_and_wraps() {

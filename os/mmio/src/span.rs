@@ -10,7 +10,8 @@ use crate::mapping::Mapping;
 pub(crate) struct Span {
     start: NonNull<u8>,
     bytes: usize,
-    _mapping: Arc<Mapping>,
+    /// Keeps it.
+    mapping: Arc<Mapping>,
 }
 
 // SAFETY: a span is an address inside a `Mapping`, which is `Send` and `Sync` and which the span keeps alive.
@@ -21,7 +22,17 @@ unsafe impl Sync for Span {}
 impl Span {
     /// `bytes` bytes of `mapping` from `start` on, which the caller has checked to lie in it.
     pub(crate) fn new(start: NonNull<u8>, bytes: usize, mapping: Arc<Mapping>) -> Self {
-        Span { start, bytes, _mapping: mapping }
+        Span { start, bytes, mapping }
+    }
+
+    /// The word that begins `offset_bytes` behind the start.
+    pub(crate) fn word(&self, offset_bytes: usize) -> Self {
+        assert!(
+            offset_bytes.is_multiple_of(8) && offset_bytes < self.bytes && self.bytes - offset_bytes >= 8
+        );
+        let start = NonNull::new(self.start().wrapping_add(offset_bytes));
+        let start = start.expect("inside a mapping, which is not at 0");
+        Span { start, bytes: 8, mapping: Arc::clone(&self.mapping) }
     }
 
     #[inline(always)]

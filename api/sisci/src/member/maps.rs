@@ -73,6 +73,11 @@ impl Map {
         }
     }
 
+    /// Whether it is memory that processes of one host share.
+    pub(crate) fn is_of_processes(&self) -> bool {
+        matches!(self, Map::Process(_))
+    }
+
     /// Whether nothing of its memory is known to be gone. That of members of one host cannot go.
     #[inline(always)]
     pub(crate) fn is_intact(&self) -> bool {
@@ -84,6 +89,15 @@ impl Map {
 }
 
 impl Sequence {
+    /// Whether nothing has happened to the segment since the connection was mapped; where this is `false`, perhaps nothing that matters.
+    #[inline(always)]
+    pub(crate) fn is_untouched(&self) -> bool {
+        match self {
+            Sequence::Process(sequence) => sequence.is_untouched(),
+            Sequence::Bar(_) => false,
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn start(&self) -> (SequenceStatus, Option<SequenceStart>) {
         match self {

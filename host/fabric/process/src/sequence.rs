@@ -4,8 +4,8 @@ use std::sync::{Arc, Weak};
 
 use beeline_domain::Peer;
 use beeline_fabric::{Call, ConnectionView, Refusal, RemoteSegment, SequenceStart, SequenceStatus, Value};
-use beeline_mmio::ThisProcess;
 use beeline_mmio::fence::order_all;
+use beeline_mmio::{ReadWord, ThisProcess};
 
 use crate::words::View;
 
@@ -22,6 +22,8 @@ pub(crate) trait Calls: Send + Sync + std::fmt::Debug {
 pub struct Sequence {
     /// Nothing of a connection that was lost from the beginning.
     words: Option<Words>,
+    /// What said that the segment was there when this was made, if it was.
+    presence: Option<Presence>,
     /// Of holders of the same segment beside the first.
     others: Box<[Words]>,
     /// Who knows of holders that came since.
@@ -35,6 +37,29 @@ struct Words {
     view: ConnectionView<View>,
     /// The other process; `None` if it is this one.
     peer: Option<Peer>,
+}
+
+/// What has said that a segment was there.
+#[derive(Clone, Debug)]
+struct Presence {
+    peer: Option<Peer>,
+    words: [(ReadWord, u64); 2],
+}
+
+impl Presence {
+    fn of(words: &Words) -> Option<Self> {
+        let view = &words.view;
+        let found = view.presence()?.map(|(word, value)| (view.theirs().word(word), value));
+        Some(Presence { peer: words.peer.clone(), words: found })
+    }
+
+    #[inline(always)]
+    fn is_same(&self) -> bool {
+        let [(state, of_segment), (life, of_member)] = &self.words;
+        self.peer.as_ref().is_none_or(Peer::is_surely_alive)
+            && state.load_acquire() == *of_segment
+            && life.load_acquire() == *of_member
+    }
 }
 
 impl Words {
@@ -52,7 +77,8 @@ impl Sequence {
     ) -> Self {
         let mut words = views.into_iter().map(|(view, peer)| Words { view, peer });
         let first = words.next();
-        Sequence { words: first, others: words.collect(), member, remote, process }
+        let presence = first.as_ref().and_then(Presence::of);
+        Sequence { words: first, presence, others: words.collect(), member, remote, process }
     }
 
     /// Begins a sequence, if the links are up. What is stored after this is in it.
@@ -90,6 +116,13 @@ impl Sequence {
     #[inline(always)]
     pub fn is_there(&self) -> bool {
         self.there().is_some_and(|words| words.view.is_there()) || self.is_with_others()
+    }
+
+    /// Whether nothing has happened to the segment since this was made, in the process that made it: a shorter look than
+    /// [`Sequence::is_there`], which may find the segment there where this has found that something happened.
+    #[inline(always)]
+    pub fn is_untouched(&self) -> bool {
+        self.presence.as_ref().is_some_and(Presence::is_same)
     }
 
     /// Whether the connection goes on by another adapter when the link of one is down.

@@ -9,7 +9,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use beeline_contract_adapter::{Adapter, CountPort, PublishPort, Unconfirmed, ViewPort};
 use beeline_fabric::{BOARD_WORDS, USE_WORDS};
-use beeline_mmio::{MapError, ReadOnlyMemory, ReadWords, Words};
+use beeline_mmio::{MapError, ReadOnlyMemory, ReadWord, ReadWords, Words};
 
 /// Words of a table that has a board: tables are powers of two.
 pub(crate) const BOARD: usize = (BOARD_WORDS as usize).next_power_of_two();
@@ -80,6 +80,13 @@ impl View {
         let region = ReadOnlyMemory::from_fd(fd, words * 8)?.map_sparse()?;
         let region = region.dont_fork().map_err(|errno| WordsError::Fork(errno.into()))?;
         Ok(View(region.read_words(0, words)))
+    }
+}
+
+impl View {
+    /// For who looks at one word again and again: its place is found once.
+    pub(crate) fn word(&self, word: u32) -> ReadWord {
+        self.0.word(word as usize)
     }
 }
 

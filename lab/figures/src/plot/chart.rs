@@ -1,6 +1,7 @@
 //! What a chart shows, before anything is drawn.
 
 use super::line_style::LineStyle;
+use super::text::size;
 
 /// One line of a chart.
 #[derive(Clone, Debug)]
@@ -49,10 +50,18 @@ impl<'a> Across<'a> {
         }
     }
 
+    /// Returns what is written below a place on the axis: the unit is the axis's where it is bytes.
+    pub(super) fn number(self, place: f64) -> String {
+        match self {
+            Across::Sizes(_) => size(place).trim_end_matches(" B").to_owned(),
+            Across::Numbers(_) => place.to_string(),
+        }
+    }
+
     /// Returns a place on the axis in words.
     pub(super) fn place(self, place: f64) -> String {
         match self {
-            Across::Sizes(_) => format!("{place} B"),
+            Across::Sizes(_) => size(place),
             Across::Numbers(name) => format!("{name} {place}"),
         }
     }

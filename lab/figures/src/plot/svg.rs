@@ -74,13 +74,14 @@ fn rules(svg: &mut String, chart: &Chart<'_>, across: &Axis, up: &Axis, places: 
     }
     // What was run gets the numbers; a sweep of many sizes gets round ones.
     let numbers = if places.len() > DENSE_POINTS { across.numbers() } else { places.to_vec() };
-    for value in with_room(across, &numbers) {
-        let x = across.place(value);
+    let number = |value: f64| chart.across.number(value);
+    for value in with_room(across, &numbers, number) {
+        let (x, number) = (across.place(value), number(value));
         let _ = writeln!(svg, "<path class=\"axis\" d=\"M{x:.1} {BOTTOM}v5\"/>");
         let _ = writeln!(
             svg,
-            "<text class=\"tick\" x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{value}</text>",
-            inside(x, &value.to_string()),
+            "<text class=\"tick\" x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{number}</text>",
+            inside(x, &number),
             BOTTOM + 20.0
         );
     }

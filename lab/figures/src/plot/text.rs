@@ -16,6 +16,14 @@ pub(super) fn on_axis(value: f64) -> String {
     format!("{}{unit}", value / size)
 }
 
+/// A size in bytes, by KiB or MiB where it is some of them.
+pub(super) fn size(bytes: f64) -> String {
+    const KIB: f64 = 1024.0;
+    let units = [(KIB * KIB, "MiB"), (KIB, "KiB")];
+    let found = units.into_iter().find(|(unit, _)| bytes >= *unit && bytes % unit == 0.0);
+    found.map_or_else(|| format!("{bytes} B"), |(unit, name)| format!("{} {name}", bytes / unit))
+}
+
 /// A value with three digits that count.
 pub(super) fn short(value: f64) -> String {
     if value.abs() >= 100.0 {
@@ -27,6 +35,15 @@ pub(super) fn short(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn size_is_told_by_the_largest_unit_that_it_is_some_of() {
+        let sizes = [4.0, 1000.0, 1024.0, 1500.0, 65536.0, 1_048_576.0, 1_572_864.0, 4_194_304.0];
+        assert_eq!(
+            sizes.map(size),
+            ["4 B", "1000 B", "1 KiB", "1500 B", "64 KiB", "1 MiB", "1536 KiB", "4 MiB"]
+        );
+    }
 
     #[test]
     fn number_of_an_axis_has_few_characters() {

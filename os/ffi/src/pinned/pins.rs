@@ -6,10 +6,13 @@ use core::ptr;
 use core::sync::atomic::compiler_fence;
 
 use super::barrier;
-use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence, spin_loop};
 
 /// Handles that a thread can have pinned at once in one record. Functions pin one or two; a signal handler's are on top.
 const CELLS: usize = if cfg!(loom) { 2 } else { 7 };
+
+/// How often a remover looks before it sleeps.
+const LOOKS: u32 = if cfg!(any(loom, miri)) { 1 } else { 1000 };
 
 /// The owner of a record that belongs to no thread.
 const NOBODY: usize = 0;
@@ -42,20 +45,45 @@ pub(super) struct Pin<'a> {
     is_fenced: bool,
 }
 
-impl Pin<'_> {
-    /// The handle.
-    #[inline(always)]
-    pub(super) fn bits(&self) -> u64 {
-        self.bits
-    }
-}
-
 impl Drop for Pin<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         // Release: what was done with the object comes before; pairs with the load in `Pins::are_on`.
         self.cell.store(0, Ordering::Release);
         self.pins.tell_sleepers(self.is_fenced);
+    }
+}
+
+/// A handle that is pinned for some nanoseconds. Whoever waits for its end looks now and then: nobody is woken.
+pub(super) struct ShortPin<'a> {
+    cell: &'a AtomicU64,
+    bits: u64,
+}
+
+impl Drop for ShortPin<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // Release: as when a `Pin` is dropped.
+        self.cell.store(0, Ordering::Release);
+    }
+}
+
+/// What a slot shows its object to.
+pub(super) trait Pinning {
+    fn bits(&self) -> u64;
+}
+
+impl Pinning for Pin<'_> {
+    #[inline(always)]
+    fn bits(&self) -> u64 {
+        self.bits
+    }
+}
+
+impl Pinning for ShortPin<'_> {
+    #[inline(always)]
+    fn bits(&self) -> u64 {
+        self.bits
     }
 }
 
@@ -99,6 +127,24 @@ impl Record {
         cell.store(bits, Ordering::Relaxed);
         light_barrier(self.is_fenced);
         Some(Pin { pins, cell, bits, is_fenced: self.is_fenced })
+    }
+
+    /// As [`Record::pin`], for some nanoseconds, for a record whose thread does not fence, and only if nothing is pinned in it.
+    #[inline(always)]
+    pub(super) fn pin_shortly(&self, bits: u64) -> Option<ShortPin<'_>> {
+        let cell = &self.cells[0];
+        if cell.load(Ordering::Relaxed) != 0 {
+            return None;
+        }
+        // Relaxed, twice: as in `free_cell` and `pin`.
+        cell.store(bits, Ordering::Relaxed);
+        light_barrier(false);
+        Some(ShortPin { cell, bits })
+    }
+
+    /// Whether its thread fences.
+    pub(super) fn is_fenced(&self) -> bool {
+        self.is_fenced
     }
 
     /// Gives the record up. What is pinned in it is so no more: its thread has ended, in whatever function.
@@ -172,8 +218,12 @@ impl Pins {
 
     /// Waits until no thread has pinned `bits`, which no thread can pin any more. After [`Pins::barrier`].
     pub(super) fn wait_for_ends(&self, bits: u64, is_fenced: bool) {
-        if !self.are_on(bits) {
-            return;
+        // Most uses end while this looks.
+        for _ in 0..LOOKS {
+            if !self.are_on(bits) {
+                return;
+            }
+            spin_loop();
         }
         // Relaxed, here and below: ordered by the barrier, and by nothing needed at the end.
         self.sleepers.fetch_add(1, Ordering::Relaxed);

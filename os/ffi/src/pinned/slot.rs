@@ -2,7 +2,7 @@
 //!
 //! Loom runs this very file (`tests/loom_pinned.rs`).
 
-use super::pins::{Pin, Pins};
+use super::pins::{Pinning, Pins};
 use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 
 /// The bits of a handle that are its tag, which no handle has as zero.
@@ -47,7 +47,7 @@ impl<T> Slot<T> {
 
     /// The object of a pinned handle; `None` if it is withdrawn, or never was here.
     #[inline(always)]
-    pub(super) fn look<'a>(&'a self, pin: &'a Pin<'_>) -> Option<&'a T> {
+    pub(super) fn look<'a>(&'a self, pin: &'a impl Pinning) -> Option<&'a T> {
         // Acquire: pairs with `publish`.
         if self.handle.load(Ordering::Acquire) != pin.bits() {
             return None;

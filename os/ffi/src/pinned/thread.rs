@@ -3,8 +3,8 @@
 use core::cell::Cell;
 use core::ptr;
 
-use super::barrier;
-use super::pins::{Pin, Pins, Record};
+use super::pins::{Pin, Pins, Record, ShortPin};
+use super::{barrier, own_word};
 use crate::sync::{AtomicPtr, AtomicU32, Ordering};
 
 /// The pins of all threads of this process.
@@ -17,6 +17,7 @@ struct Mark(Cell<Option<&'static Record>>);
 impl Drop for Mark {
     fn drop(&mut self) {
         // What destructors of this thread do from here on has a record for each use.
+        own_word::set(None);
         RECORD.set(None);
         if let Some(record) = self.0.get() {
             record.give_up(&PINS);
@@ -47,6 +48,12 @@ pub(super) fn pinned<R>(bits: u64, body: impl FnOnce(&Pin<'_>) -> R) -> R {
     body(&pin)
 }
 
+/// Pins `bits` for the calling thread if it has a record in which nothing is pinned, and does not fence.
+#[inline(always)]
+pub(super) fn short_pin(bits: u64) -> Option<ShortPin<'static>> {
+    own_word::get()?.pin_shortly(bits)
+}
+
 /// A record with room, for a thread that has none, or whose record is full; and whether it is for one use alone.
 #[cold]
 #[inline(never)]
@@ -55,6 +62,7 @@ fn record_elsewhere() -> (&'static Record, bool) {
     // A thread that ends has no mark any more.
     let is_first = RECORD.get().is_none()
         && MARK.try_with(|mark| mark.0.set(Some(record))).is_ok_and(|()| {
+            own_word::set((!record.is_fenced()).then_some(record));
             RECORD.set(Some(record));
             true
         });

@@ -49,6 +49,15 @@ pub(crate) trait Pieces {
     unsafe fn four(mapped: *mut u8, own: *mut u8);
     unsafe fn eight(mapped: *mut u8, own: *mut u8);
     unsafe fn sixteen(mapped: *mut u8, own: *mut u8);
+    /// Moves a line of 64 bytes as [`Pieces::sixteen`] moves its parts: for few lines, which the program may have stored just now.
+    #[inline(always)]
+    unsafe fn line(mapped: *mut u8, own: *mut u8) {
+        for part in [0, 16, 32, 48] {
+            // SAFETY: a part of the line that the caller promises, and a multiple of 16 as that is.
+            unsafe { Self::sixteen(mapped.wrapping_add(part), own.wrapping_add(part)) };
+        }
+    }
+
     /// Moves `lines` lines of 64 bytes.
     unsafe fn lines(mapped: *mut u8, own: *mut u8, lines: usize);
 }

@@ -52,6 +52,25 @@ impl<D: Direction> Pieces for D {
     }
 
     #[inline(always)]
+    unsafe fn line(mapped: *mut u8, own: *mut u8) {
+        let (from, to) = D::ends(mapped, own);
+        // SAFETY: as in `sixteen`, of 64 bytes.
+        unsafe {
+            asm!(
+                "movq {first}, qword ptr [{from}]", "movhps {first}, qword ptr [{from} + 8]",
+                "movq {second}, qword ptr [{from} + 16]", "movhps {second}, qword ptr [{from} + 24]",
+                "movq {third}, qword ptr [{from} + 32]", "movhps {third}, qword ptr [{from} + 40]",
+                "movq {fourth}, qword ptr [{from} + 48]", "movhps {fourth}, qword ptr [{from} + 56]",
+                "movdqu [{to}], {first}", "movdqu [{to} + 16], {second}",
+                "movdqu [{to} + 32], {third}", "movdqu [{to} + 48], {fourth}",
+                from = in(reg) from, to = in(reg) to,
+                first = out(xmm_reg) _, second = out(xmm_reg) _, third = out(xmm_reg) _, fourth = out(xmm_reg) _,
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+
+    #[inline(always)]
     unsafe fn lines(mapped: *mut u8, own: *mut u8, lines: usize) {
         let (from, to) = D::ends(mapped, own);
         if lines == 0 {

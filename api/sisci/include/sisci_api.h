@@ -23,8 +23,8 @@
  * NODES. A process is of the node whose number is BEELINE_NODE in the environment, else `node` in the configuration, else 4; several
  * processes may be of one node. The configuration is the file that BEELINE_CONFIG names, else /etc/beeline.toml if it is there. Its keys
  * are `node`, `domain`, `polls` (true: nothing of this process sleeps, see POLLING), `sysfs` (where the kernel shows devices, if not in
- * /sys), a table `[memory]` (see MEMORY), and for each node a table `[[nodes]]` with its `id` (1 to 251), `name` and `adapters`, a list of
- * numbers. Without such a table there are the nodes 1 to 251, each with the adapter 0.
+ * /sys), the tables `[memory]` (see MEMORY), `[access]` (see ACCESS) and `[adapters]` (see ADAPTERS), and for each node a table
+ * `[[nodes]]` with its `id` (1 to 251), `name` and `adapters`, a list of numbers. Without such a table there are the nodes 1 to 251, each with the adapter 0.
  * Programs of one domain meet in the folder that BEELINE_ROOT names, else in /tmp/beeline-<uid>.
  *
  * ONE MEMORY. Programs that have no kernel in common (guests that share a BAR, containers that share a file) meet in that memory: the
@@ -36,6 +36,21 @@
  * SCI_ERR_TRANSFER_FAILED of copies, SCI_CB_LOST of connections; segments are then removed with SCI_FLAG_FORCE_REMOVE, because nobody
  * knows who uses them. SCI_ERR_NOT_SUPPORTED: private and empty segments, groups and segments that are shared, message queues, and interrupts
  * of a shared number or of groups.
+ *
+ * ADAPTERS. With `fail_over = true` in the table `[adapters]` of the configuration each adapter that a program names means any of its
+ * node: a segment is prepared and available by all of them, and a connection, to an interrupt too, goes by the first whose link is up at
+ * both ends. Where that changes, stores of the sequence that was under way may be lost: it is SCI_SEQ_RETRIABLE, and the next one goes by
+ * another adapter. Only where none is up it is SCI_SEQ_PENDING, and a connection is told SCI_CB_NOT_OPERATIONAL. A node of one host
+ * with two adapters has two links that `beeline fabric link` sets, and one memory.
+ *
+ * ACCESS. Who may connect to segments that this process makes is said by the table `[access]` of the configuration, with lists of `nodes`
+ * (numbers or names), `users` and `groups` of users (numbers, or names of /etc/passwd and /etc/group, which are read by
+ * SCIInitialize()). A table `[[access.segments]]` with `ids`, a list of numbers, and the same lists is for these segments, in place of
+ * the other. Without lists a segment is for all nodes and its own user; without `nodes` it is for all nodes; its own user needs no
+ * place among `users`. Others are SCI_ERR_CONNECTION_REFUSED. The kernel says of which user a process is; of which node it is, it says itself.
+ * A node whose processes are of another user has `user` in its table `[[nodes]]`, and `root`, the folder in which those meet, if
+ * that is not /tmp/beeline-<uid>. Of processes of other users there are segments, and neither interrupts, groups nor message queues. Groups,
+ * segments that are attached, and message queues have no list.
  *
  * TIMES are milliseconds; 0 looks once and does not wait; SCI_INFINITE_TIMEOUT waits until something happens. A function that
  * connects contacts the peer's process when it is the first that needs it. With the time 0 it waits for that process half a second at

@@ -113,6 +113,7 @@ pub(crate) fn create(
         let adapter = AdapterNumber::new(adapter).map_err(refused)?;
         // For what it says of an adapter that is not there.
         session.member().is_link_up(adapter).map_err(refused)?;
+        let adapter = session.adapter(adapter.number())?;
         let made = Arc::new(session.member().dma_queue(max_entries as usize).map_err(refused)?);
         let make = |belongs| Queue {
             belongs,

@@ -291,7 +291,7 @@ pub(crate) fn connect<T: Triggers>(
         })?;
         let target = Target {
             node: node_or_group(node, flags)?,
-            adapter: AdapterNumber::new(adapter).map_err(refused)?,
+            adapter: session.adapter(adapter)?,
             number: InterruptNumber(number),
             timeout: timeout_nanos(timeout).map(Duration::from_nanos),
         };

@@ -337,7 +337,7 @@ fn on_adapter(
 ) -> Outcome<()> {
     LOCALS.with(segment, |local| {
         known.check(flags)?;
-        let number = AdapterNumber::new(adapter).map_err(refused)?;
+        let number = local.session().adapter(adapter)?;
         let call = call(local.segment, number);
         local.session().call(call)?;
         match call {

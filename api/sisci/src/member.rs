@@ -12,7 +12,7 @@ use beeline_fabric::{
 };
 use beeline_fabric_bar::{BarConfig, BarMember, BarMemory};
 use beeline_fabric_process::{
-    Configuration, DmaQueue, FabricMember, Held, MapOptions, MessageQueue, NotCreated, NotMapped,
+    Configuration, DmaQueue, Exports, FabricMember, Held, MapOptions, MessageQueue, NotCreated, NotMapped,
     NotRegistered, OneMemory, QueueConfig,
 };
 use beeline_ffi::{Failure, Outcome};
@@ -44,8 +44,10 @@ impl Member {
         let member = match &config.one_memory {
             Some(memory) => Member::Bar(open_bar(memory, &config)?),
             None => {
-                let member = FabricMember::open(config.fabric).map_err(|error| not_joined(&error))?;
+                let opened = FabricMember::open_with(config.fabric, config.users);
+                let member = opened.map_err(|error| not_joined(&error))?;
                 member.set_terms(config.terms);
+                member.set_exports(config.exports);
                 Member::Process(member)
             }
         };
@@ -220,6 +222,10 @@ fn open_bar(memory: &OneMemory, config: &Configuration) -> Outcome<BarMember> {
             "memory.huge_pages and memory.locked are of members of one host: {} is what its file is made of",
             path.display()
         );
+        return Err(failure(errors::SYSTEM, why));
+    }
+    if config.exports != Exports::default() || !config.users.nodes.is_empty() {
+        let why = format!("access and nodes.user: whoever has {} stores everywhere in it", path.display());
         return Err(failure(errors::SYSTEM, why));
     }
     if let Some(bytes) = bytes {

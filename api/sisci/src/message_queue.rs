@@ -4,7 +4,7 @@
 use core::time::Duration;
 use std::time::Instant;
 
-use beeline_fabric::{AdapterNumber, Refusal, SegmentId};
+use beeline_fabric::{Refusal, SegmentId};
 use beeline_fabric_process::{MessageQueue, QueueConfig, Received, Sent};
 use beeline_ffi::{Bytes, Failure, Handle, HandleVariable, Kind, Memory, Out, Outcome, edge_or};
 
@@ -94,7 +94,7 @@ pub(crate) fn create(
         let session = session::open()?;
         let config = QueueConfig {
             node: node_id(node)?,
-            adapter: AdapterNumber::new(adapter).map_err(refused)?,
+            adapter: session.adapter(adapter)?,
             local: segment_id(local)?,
             remote: segment_id(remote)?,
             max_messages,

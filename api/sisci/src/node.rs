@@ -83,7 +83,7 @@ pub(crate) fn probe(
     edge("SCIProbeNode", error, 0, || {
         let session = DESCRIPTORS.with(descriptor, |descriptor| Ok(descriptor.session().clone()))?;
         Flags::NONE.check(flags)?;
-        let adapter = AdapterNumber::new(adapter).map_err(refused)?;
+        let adapter = session.adapter(adapter)?;
         session.member().probe(node_id(node)?, adapter).map_err(refused)?;
         Ok(1)
     })

@@ -12,7 +12,7 @@ use crate::constants::{
     SCI_CB_CONNECT, SCI_CB_DISCONNECT, SCI_CB_LOST, SCI_CB_NOT_OPERATIONAL, SCI_CB_OPERATIONAL,
     SCI_FLAG_ASYNCHRONOUS_CONNECT, SCI_FLAG_BROADCAST, SCI_FLAG_USE_CALLBACK,
 };
-use crate::edge::{Error, edge, edge_without_code, refused, unexpected};
+use crate::edge::{Error, edge, edge_without_code, unexpected};
 use crate::errors;
 use crate::flags::Flags;
 use crate::handles::{Object, Table};
@@ -76,7 +76,7 @@ pub(crate) fn connect(
             Ok((descriptor.session().clone(), descriptor.uses.begin()?))
         })?;
         let (node, id) = (node_or_group(node, flags)?, SegmentId(id));
-        let adapter = AdapterNumber::new(adapter).map_err(refused)?;
+        let adapter = session.adapter(adapter)?;
         let connected = session.call(Call::Connect {
             node,
             id,

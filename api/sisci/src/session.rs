@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::Duration;
 
-use beeline_fabric::{Call, Value};
+use beeline_fabric::{AdapterNumber, Call, Refusal, Value};
 use beeline_fabric_process::{ConfigError, Configuration};
 use beeline_ffi::{EINVAL, Failure, Outcome, set_errno};
 use beeline_mmio::{PerProcess, ThisProcess};
@@ -36,6 +36,8 @@ struct Library {
 pub(crate) struct Session {
     process: ThisProcess,
     member: Member,
+    /// The adapters of its node, and whether each that a program names means any.
+    adapters: (Vec<AdapterNumber>, bool),
     /// Whether `SCITerminate` has ended it. A thread that is in a call keeps the session until the call returns.
     is_over: AtomicBool,
     objects: Mutex<Objects>,
@@ -108,10 +110,11 @@ pub(crate) fn open() -> Outcome<Arc<Session>> {
     if let Some(session) = &library.session {
         return Ok(Arc::clone(session));
     }
+    let adapters = (config.fabric.adapters.clone(), config.fails_over);
     let member = Member::open(config)?;
     let objects = Mutex::new(Objects { live: Some(BTreeMap::new()), next: 0 });
     let (process, is_over) = (ThisProcess::get(), AtomicBool::new(false));
-    let session = Arc::new(Session { process, member, is_over, objects, calls: Arc::default() });
+    let session = Arc::new(Session { process, member, adapters, is_over, objects, calls: Arc::default() });
     library.session = Some(Arc::clone(&session));
     Ok(session)
 }
@@ -167,6 +170,19 @@ impl Session {
 
     pub(crate) fn member(&self) -> &Member {
         &self.member
+    }
+
+    /// The adapter that a program's number means: any, where the configuration says so.
+    ///
+    /// # Errors
+    /// No node has so many; this node has none of the number, and it would mean any.
+    pub(crate) fn adapter(&self, number: u32) -> Outcome<AdapterNumber> {
+        let number = AdapterNumber::new(number).map_err(refused)?;
+        match &self.adapters {
+            (_, false) => Ok(number),
+            (adapters, true) if adapters.contains(&number) => Ok(AdapterNumber::ANY),
+            (_, true) => Err(refused(Refusal::NoSuchAdapterno)),
+        }
     }
 
     pub(crate) fn call(&self, call: Call) -> Outcome<Value> {

@@ -3,9 +3,10 @@
 //!
 //! A step is `WHO: CALL -> ANSWER`. With `~>` the call is made until it gives the answer, for what another process or thread brings about;
 //! an answer that ends with `*` is the beginning of one. `WHO: !kill`, `!STOP` and `!CONT` are done to the player, `!link down` and
-//! `!link up` to its adapter 0; `!cut BYTES` leaves so many bytes of the file
+//! `!link up` to its adapter 0, `!link1 down` to its adapter 1; `!cut BYTES` leaves so many bytes of the file
 //! that all share. A case is of the players that it names, `owner` of node 4 and `user` of node 8 unless it says otherwise, and
-//! each has opened the descriptor `sd` unless the case is `raw`. A case that `needs` a function is played once `src/absent.rs` has it no
+//! each has opened the descriptor `sd` unless the case is `raw`; `config` is their configuration. A case that `needs` a function is played
+//! once `src/absent.rs` has it no
 //! more. What members have that share a `kernel`, or that share a `file`, is a case or a script that is `on` that one alone.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -74,6 +75,11 @@ fn queues_of_dma_answer_as_documented() {
 #[test]
 fn links_that_go_down_and_up_are_told_as_documented() {
     run("link", Ground::Kernel);
+}
+
+#[test]
+fn programs_whose_adapters_are_any_go_on_by_another_one_as_documented() {
+    run("fail_over", Ground::Kernel);
 }
 
 #[test]
@@ -164,7 +170,7 @@ fn run_with((program, ground): (&Path, Ground), name: &str) {
     // Links go down and up by requests in the domain.
     let is_of_ground = |case: &&Value| {
         on(case.get("on"))
-            && (ground == Ground::Kernel || !case["steps"].as_str().unwrap().contains(": !link "))
+            && (ground == Ground::Kernel || !case["steps"].as_str().unwrap().contains(": !link"))
     };
     let cases = table["case"].as_array().unwrap().iter().filter(has).filter(is_of_ground);
     let cases: Vec<&Value> = cases.collect();
@@ -178,6 +184,9 @@ fn play((program, ground): (&Path, Ground), case: &Value) -> Result<(), String> 
         case.get(key).map_or(default, |value| value.as_str().unwrap()).to_owned()
     };
     let place = ground.place();
+    if let Some(config) = case.get("config") {
+        std::fs::write(place.path().join("beeline.toml"), config.as_str().unwrap()).unwrap();
+    }
     let mut players = BTreeMap::new();
     let mut nodes = BTreeMap::new();
     for player in text("players", "owner@4 user@8").split_whitespace() {
@@ -192,8 +201,10 @@ fn play((program, ground): (&Path, Ground), case: &Value) -> Result<(), String> 
     }
     let steps = text("steps", "");
     for step in steps.lines().map(str::trim).filter(|step| !step.is_empty() && !step.starts_with('#')) {
-        if let Some((who, state)) = step.split_once(": !link ") {
-            set_link(place.path(), nodes[who], state == "up");
+        if let Some((who, what)) = step.split_once(": !link") {
+            let (adapter, state) = what.split_once(' ').unwrap();
+            let adapter = if adapter.is_empty() { 0 } else { adapter.parse().unwrap() };
+            set_link(place.path(), nodes[who], (adapter, state == "up"));
             continue;
         }
         if let Some((_, bytes)) = step.split_once(": !cut ") {
@@ -205,11 +216,11 @@ fn play((program, ground): (&Path, Ground), case: &Value) -> Result<(), String> 
     Ok(())
 }
 
-/// Takes the link of every process of a node down, or up, as somebody who looks after the fabric does.
-fn set_link(root: &Path, node: NodeId, is_up: bool) {
+/// Takes the link of an adapter of every process of a node down, or up, as somebody who looks after the fabric does.
+fn set_link(root: &Path, node: NodeId, (adapter, is_up): (u32, bool)) {
     let config = DomainConfig { root: Some(root.to_owned()), ..DomainConfig::default() };
     let survey = Survey::open(&config).unwrap();
-    let adapter = AdapterNumber::new(0).unwrap();
+    let adapter = AdapterNumber::new(adapter).unwrap();
     for member in survey.members(node).unwrap() {
         survey.set_link(node, member.number, (adapter, is_up), PATIENCE).unwrap();
     }

@@ -160,7 +160,8 @@ unsigned int SCIGetLocalSegmentId(sci_local_segment_t segment);
  * Lets other processes of the node attach a segment (SCIAttachLocalSegment()). The segment, its content and connections to it then
  * live as long as one of them has it, whichever made it. Once more does nothing.
  *
- * Errors: SCI_ERR_ILLEGAL_OPERATION (EMPTY, private, a source of DMA only, or memory that cannot be shared with others).
+ * Errors: SCI_ERR_ILLEGAL_OPERATION (EMPTY, private, a source of DMA only, memory that cannot be shared with others, or a
+ * segment that the configuration has a list for: ACCESS in sisci_api(3)).
  */
 void SCIShareSegment(sci_local_segment_t segment, unsigned int flags, sci_error_t *error);
 

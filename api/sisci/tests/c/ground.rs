@@ -64,8 +64,9 @@ impl Ground {
             _ => Command::new(program),
         };
         command.env("BEELINE_ROOT", place).env("BEELINE_NODE", node);
-        if self == Ground::File {
-            command.env("BEELINE_CONFIG", place.join("beeline.toml"));
+        let config = place.join("beeline.toml");
+        if config.exists() {
+            command.env("BEELINE_CONFIG", config);
         }
         command
     }

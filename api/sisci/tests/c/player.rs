@@ -151,7 +151,11 @@ pub struct Player {
 
 impl Player {
     pub fn start((program, ground): (&Path, Ground), place: &Path, node: &str) -> Self {
-        let mut command = ground.command(program, place, node);
+        Player::of(ground.command(program, place, node), ground)
+    }
+
+    /// A player that is started by a command.
+    pub fn of(mut command: Command, ground: Ground) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));

@@ -2,9 +2,13 @@
 //!
 //! `BEELINE_CONFIG` names the file; without it `/etc/beeline.toml` is read if it is there. `BEELINE_NODE` says which node the process is
 //! of, before `node` in the file. With `polls` in the file nothing of the process sleeps (`FabricMember::set_polling`); `memory` and `sysfs` are the process's
-//! [`Terms`]. `fabric` is the memory that members of the fabric share where they have no kernel in common (`config/one_memory.rs`), and
+//! [`Terms`]. `access` says who may connect to segments, and `user` of a node whose processes are its members. With `adapters.fail_over` a program's
+//! adapters are any. `fabric` is the memory that members of the fabric share where they have no kernel in common (`config/one_memory.rs`), and
 //! `BEELINE_FABRIC_MEMORY` its path, before that in the file. Without a file, nodes have the numbers 1 to 251 and an adapter 0, and the process is of node 4.
 
+mod access;
+mod accounts;
+mod named_node;
 mod one_memory;
 
 use std::ffi::OsString;
@@ -16,10 +20,15 @@ use beeline_fabric::{AdapterNumber, NodeId};
 use serde::Deserialize;
 use toml::Spanned;
 
+use self::access::{Known, Named, OfAccess, wrong};
+use self::accounts::Accounts;
+pub use self::named_node::NamedNode;
+use self::named_node::{NODES, node_id};
 pub use self::one_memory::{MEMORY_VARIABLE, OneMemory};
 use self::one_memory::{OfFabric, Wrong};
 use crate::member::FabricConfig;
 use crate::terms::Terms;
+use crate::users::{Exports, NodeOfUser, OtherUsers};
 
 /// The environment variable that names the node of this process.
 pub const NODE_VARIABLE: &str = "BEELINE_NODE";
@@ -29,8 +38,6 @@ pub const FILE_VARIABLE: &str = "BEELINE_CONFIG";
 /// Read if the environment names no file.
 const FILE: &str = "/etc/beeline.toml";
 const DEFAULT_NODE: u16 = 4;
-/// Numbers that nodes may have. Those above are of groups.
-const NODES: std::ops::RangeInclusive<u16> = 1..=251;
 
 /// The fabric of this process, and the names of its nodes.
 #[derive(Clone, Debug)]
@@ -44,14 +51,12 @@ pub struct Configuration {
     pub terms: Terms,
     /// The one memory in which members meet, in place of a domain.
     pub one_memory: Option<OneMemory>,
-}
-
-/// A node of the file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NamedNode {
-    pub node: NodeId,
-    pub name: Option<String>,
-    pub adapters: Vec<AdapterNumber>,
+    /// Other users, and which nodes are theirs.
+    pub users: OtherUsers,
+    /// Who may connect to segments of this process.
+    pub exports: Exports,
+    /// Whether each adapter that a program names means any ([`AdapterNumber::ANY`]).
+    pub fails_over: bool,
 }
 
 /// What is wrong with the environment or the file: which file, line and key.
@@ -85,6 +90,9 @@ struct File {
     memory: OfMemory,
     sysfs: Option<PathBuf>,
     fabric: Option<OfFabric>,
+    access: Option<OfAccess>,
+    #[serde(default)]
+    adapters: OfAdapters,
     #[serde(default, rename = "nodes")]
     entries: Vec<Entry>,
 }
@@ -96,6 +104,12 @@ struct OfMemory {
     locked: bool,
 }
 
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct OfAdapters {
+    fail_over: bool,
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
@@ -103,6 +117,10 @@ struct Entry {
     name: Option<Spanned<String>>,
     #[serde(default)]
     adapters: Vec<Spanned<u32>>,
+    /// Whose processes are its members, if not this process's user's.
+    user: Option<Spanned<Named>>,
+    /// The folder in which that user's programs meet.
+    root: Option<PathBuf>,
 }
 
 impl Configuration {
@@ -150,8 +168,16 @@ impl Configuration {
         let node = of_variable(node)?.unwrap_or(NodeId(DEFAULT_NODE));
         let nodes = NODES.map(NodeId).collect();
         let fabric = FabricConfig { domain: DomainConfig::default(), node, adapters: first_adapter(), nodes };
-        let terms = Terms::default();
-        Ok(Configuration { fabric, named: Vec::new(), polls: false, terms, one_memory: None })
+        Ok(Configuration {
+            fabric,
+            named: Vec::new(),
+            polls: false,
+            terms: Terms::default(),
+            one_memory: None,
+            users: OtherUsers::default(),
+            exports: Exports::default(),
+            fails_over: false,
+        })
     }
 }
 
@@ -169,8 +195,28 @@ fn of_variable(value: Option<OsString>) -> Result<Option<NodeId>, ConfigError> {
     }
 }
 
-fn node_id(number: u32) -> Option<NodeId> {
-    u16::try_from(number).ok().filter(|node| NODES.contains(node)).map(NodeId)
+/// The nodes that are of another user than this process, which is of the node `own`.
+fn of_other_users(
+    entries: &[Entry],
+    own: NodeId,
+    known: &Known<'_>,
+    domain: &str,
+) -> Result<Vec<NodeOfUser>, Wrong> {
+    let mut nodes = Vec::new();
+    for (entry, named) in entries.iter().zip(known.nodes) {
+        let Some(user) = &entry.user else { continue };
+        let uid = known.user("nodes.user", user)?;
+        if uid == rustix::process::geteuid().as_raw() {
+            continue;
+        }
+        if named.node == own {
+            return Err(wrong("nodes.user", user, "this process is of the node, and of another user"));
+        }
+        let root = entry.root.clone().unwrap_or_else(|| PathBuf::from(format!("/tmp/beeline-{uid}")));
+        let domain = DomainConfig { root: Some(root), name: domain.to_owned() };
+        nodes.push(NodeOfUser { node: named.node, uid, domain });
+    }
+    Ok(nodes)
 }
 
 /// A file, for what is said of its lines.
@@ -182,7 +228,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn configuration(&self, file: File, node: Option<OsString>) -> Result<Configuration, ConfigError> {
         let mut named: Vec<NamedNode> = Vec::new();
-        for entry in file.entries {
+        for entry in &file.entries {
             let node = self.node("nodes.id", &entry.id)?;
             let is_twice = named.iter().any(|other| other.node == node);
             let name = entry.name.as_ref().map(|name| name.get_ref().clone());
@@ -209,15 +255,22 @@ impl Reader<'_> {
                 return Err(self.wrong("node", &node.0, span, "it is none of `nodes`"));
             }
         };
+        let refused = |Wrong { key, value, span, why }| self.wrong(key, &value, span, why);
+        let accounts = Accounts::read();
+        let known = Known { nodes: &named, accounts: &accounts };
+        let domain = file.domain.clone().map_or_else(DomainConfig::default, DomainConfig::named);
+        let foreign = of_other_users(&file.entries, node, &known, &domain.name).map_err(refused)?;
+        let exports = file.access.as_ref().map(|access| access.read(&known)).transpose().map_err(refused)?;
+        let exports = exports.unwrap_or_default();
+        let users = OtherUsers { admitted: exports.users(), nodes: foreign };
         let one_memory = file.fabric.as_ref().map(OfFabric::read).transpose();
-        let one_memory =
-            one_memory.map_err(|Wrong { key, value, span, why }| self.wrong(key, &value, span, why))?;
-        let domain = file.domain.map_or_else(DomainConfig::default, DomainConfig::named);
+        let one_memory = one_memory.map_err(refused)?;
         let OfMemory { huge_pages, locked } = file.memory;
         let sysfs = file.sysfs.unwrap_or_else(|| Terms::default().sysfs);
         let terms = Terms { huge_pages, locked, sysfs };
         let fabric = FabricConfig { domain, node, adapters, nodes };
-        Ok(Configuration { fabric, named, polls: file.polls, terms, one_memory })
+        let (polls, fails_over) = (file.polls, file.adapters.fail_over);
+        Ok(Configuration { fabric, named, polls, terms, one_memory, users, exports, fails_over })
     }
 
     fn node(&self, key: &'static str, number: &Spanned<u32>) -> Result<NodeId, ConfigError> {
@@ -245,102 +298,4 @@ impl Reader<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(text: &str, node: Option<&str>) -> Result<Configuration, String> {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("beeline.toml");
-        std::fs::write(&path, text).unwrap();
-        let read = Configuration::of_file(&path, node.map(OsString::from));
-        read.map_err(|error| error.to_string().replace(&*path.to_string_lossy(), "F"))
-    }
-
-    const TWO: &str = "node = 8\ndomain = \"lab\"\n\n[[nodes]]\nid = 4\nname = \"alpha\"\n\n[[nodes]]\nid = 8\nadapters = [0, 3]\n";
-
-    #[test]
-    fn file_says_which_nodes_there_are_and_the_environment_which_one_this_is() {
-        let read_as = |node| {
-            read(TWO, node).map(|it| (it.fabric.node.0, it.fabric.adapters.len(), it.fabric.domain.name))
-        };
-        assert_eq!(read_as(None), Ok((8, 2, "lab".to_owned())));
-        assert_eq!(read_as(Some("4")), Ok((4, 1, "lab".to_owned())));
-        let both = read(TWO, None).unwrap();
-        assert_eq!(both.fabric.nodes, [NodeId(4), NodeId(8)]);
-        assert_eq!(both.named[0].name.as_deref(), Some("alpha"));
-        assert_eq!(read_as(Some("5")).unwrap_err(), "F:1: node = 5; it is none of `nodes`");
-    }
-
-    #[test]
-    fn nothing_said_is_node_4_with_one_adapter_and_all_numbers() {
-        let of_environment = |node: Option<&str>| Configuration::of_environment(node.map(OsString::from));
-        let default = of_environment(None).unwrap().fabric;
-        assert_eq!((default.node, default.adapters.len(), default.nodes.len()), (NodeId(4), 1, 251));
-        assert_eq!(of_environment(Some(" 8\n")).unwrap().fabric.node, NodeId(8));
-        for wrong in ["0", "252", "-4", "0x4", "", "4.0"] {
-            let error = of_environment(Some(wrong)).unwrap_err().to_string();
-            assert!(error.starts_with("BEELINE_NODE is "), "{error}");
-        }
-        assert_eq!(read("", None).unwrap().fabric.node, NodeId(4));
-        let polls = ["", "polls = false", "polls = true"].map(|text| read(text, None).unwrap().polls);
-        assert_eq!(polls, [false, false, true]);
-        let terms = |text| read(text, None).unwrap().terms;
-        assert_eq!(terms(""), Terms { huge_pages: false, locked: false, sysfs: PathBuf::from("/sys") });
-        let all = "sysfs = \"/mnt/sys\"\n[memory]\nhuge_pages = true\nlocked = true";
-        assert_eq!(terms(all), Terms { huge_pages: true, locked: true, sysfs: PathBuf::from("/mnt/sys") });
-        assert_eq!(terms("memory.locked = true"), Terms { locked: true, ..Terms::default() });
-        assert!(read("[memory]\nhuge = true", None).is_err());
-    }
-
-    #[test]
-    fn errors_name_file_line_and_key() {
-        let wrong = |text: &str| read(text, None).unwrap_err();
-        assert_eq!(wrong("\nnode = 300"), "F:2: node = 300; nodes have numbers from 1 to 251");
-        let nodes = |rest: &str| wrong(&format!("[[nodes]]\nid = 4\nname = \"a\"\n[[nodes]]\n{rest}"));
-        assert_eq!(nodes("id = 4"), "F:5: nodes.id = 4; two nodes have it");
-        assert_eq!(nodes("id = 8\nname = \"a\""), "F:6: nodes.name = a; two nodes have it");
-        assert_eq!(
-            nodes("id = 8\nadapters = [0,\n16]"),
-            "F:7: nodes.adapters = 16; adapters have numbers from 0 to 15"
-        );
-        assert!(wrong("nod = 4").contains("line 1"), "{}", wrong("nod = 4"));
-    }
-
-    #[test]
-    fn file_says_where_the_one_memory_is_and_how_it_is_made() {
-        let memory = |text: &str| read(text, None).unwrap().one_memory;
-        assert_eq!(memory(""), None);
-        let path = PathBuf::from("/dev/shm/x");
-        let least = OneMemory { path: path.clone(), members: 4, bytes: None, slot: None };
-        assert_eq!(memory("[fabric]\nmemory = \"/dev/shm/x\""), Some(least));
-        let all = "[fabric]\nmemory = \"/dev/shm/x\"\nmembers = 16\nbytes = 1048576\nslot = 15";
-        let found = OneMemory { path, members: 16, bytes: Some(1 << 20), slot: Some(15) };
-        assert_eq!(memory(all), Some(found));
-    }
-
-    #[test]
-    fn errors_of_the_one_memory_name_file_line_and_key() {
-        let wrong = |rest: &str| read(&format!("[fabric]\nmemory = \"/x\"\n{rest}"), None).unwrap_err();
-        assert_eq!(wrong("members = 1"), "F:3: fabric.members = 1; a memory has 2 to 16 members");
-        assert_eq!(wrong("members = 17"), "F:3: fabric.members = 17; a memory has 2 to 16 members");
-        assert!(wrong("bytes = 0").starts_with("F:3: fabric.bytes = 0; "), "{}", wrong("bytes = 0"));
-        assert!(wrong("members = 2\nslot = 2").starts_with("F:4: fabric.slot = 2; "));
-        assert!(wrong("entries = 64").contains("line 3"), "{}", wrong("entries = 64"));
-        let no_path = read("\n[fabric]\nmemory = \"\"", None).unwrap_err();
-        assert_eq!(no_path, "F:3: fabric.memory = \"\"; it is the path of a file or a BAR");
-        assert!(read("[fabric]\nmembers = 4", None).unwrap_err().contains("memory"));
-    }
-
-    #[test]
-    fn environment_names_another_one_memory_than_the_file() {
-        let memory = |text: &str, variable: Option<&str>| {
-            let read = read(text, None).unwrap().with_memory(variable.map(OsString::from));
-            read.map(|read| read.one_memory.map(|memory| (memory.path, memory.members)))
-        };
-        let of_file = "[fabric]\nmemory = \"/x\"\nmembers = 2";
-        assert_eq!(memory(of_file, None).unwrap(), Some((PathBuf::from("/x"), 2)));
-        assert_eq!(memory(of_file, Some("/y")).unwrap(), Some((PathBuf::from("/y"), 2)));
-        assert_eq!(memory("", Some("/y")).unwrap(), Some((PathBuf::from("/y"), 4)));
-        assert!(matches!(memory("", Some("")), Err(ConfigError::NoPath)));
-    }
-}
+mod tests;

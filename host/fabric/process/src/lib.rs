@@ -56,5 +56,5 @@ pub use queue::{MessageQueue, QueueConfig, Received, Sent};
 pub use sequence::Sequence;
 pub use survey::{AskError, Report, Survey, SurveyError};
 pub use terms::Terms;
-pub use users::{NodeOfUser, OtherUsers};
+pub use users::{Exports, NodeOfUser, OtherUsers};
 pub use words::WordsError;

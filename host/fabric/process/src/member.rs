@@ -26,7 +26,7 @@ use crate::several::Several;
 use crate::shared::{LetsGo, Shared};
 use crate::state::State;
 use crate::terms::Terms;
-use crate::users::OtherUsers;
+use crate::users::{Exports, OtherUsers};
 use crate::words::{BOARD, Published};
 
 /// Members that may use this one's segments at the same time.
@@ -100,6 +100,7 @@ impl FabricMember {
             process: ThisProcess::get(),
             polls: AtomicBool::new(false),
             terms: RwLock::default(),
+            exports: RwLock::default(),
         });
         let service = Box::new(Welcoming::new(&shared));
         let allowed_uids = users.admitted;
@@ -179,7 +180,8 @@ impl FabricMember {
     /// As for [`FabricMember::call`]; a limit, or the huge pages that there are, do not allow what the member's [`Terms`] ask for.
     pub fn create_segment(&self, call: Call) -> Result<Value, NotCreated> {
         match call {
-            Call::CreateSegment { .. } => self.shared.create(call),
+            Call::CreateSegment { is_private: true, .. } => self.shared.create(call),
+            Call::CreateSegment { .. } => self.shared.create_exported(call),
             _ => Err(Refusal::IllegalOperation.into()),
         }
     }
@@ -187,6 +189,12 @@ impl FabricMember {
     /// Says of what memory segments are made from here on, and where devices are found.
     pub fn set_terms(&self, terms: Terms) {
         self.shared.set_terms(terms);
+    }
+
+    /// Says who may connect to segments that are made from here on, as [`FabricMember::export`] says it of one. Not of those that several
+    /// hold.
+    pub fn set_exports(&self, exports: Exports) {
+        self.shared.set_exports(exports);
     }
 
     /// Puts memory of a device behind an empty segment: so many bytes of a PCI function's BAR, from an address of the bus on, which sysfs

@@ -34,6 +34,7 @@ use crate::sequence::{Calls, Sequence};
 use crate::several::Several;
 use crate::state::State;
 use crate::terms::Terms;
+use crate::users::Exports;
 use crate::words::View;
 
 /// What all threads of the process that use the fabric have in common.
@@ -63,6 +64,8 @@ pub(crate) struct Shared {
     /// Nothing of this member sleeps, and nobody has to wake it.
     pub(crate) polls: AtomicBool,
     pub(crate) terms: RwLock<Arc<Terms>>,
+    /// Who may connect to segments that are made.
+    pub(crate) exports: RwLock<Arc<Exports>>,
 }
 
 /// What is done before a segment is removed or disconnected from.

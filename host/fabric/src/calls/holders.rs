@@ -9,6 +9,7 @@ use core::num::NonZeroU64;
 use beeline_contract_adapter::Adapter;
 
 use super::Outcome;
+use crate::access::Access;
 use crate::board::layout::Phase;
 use crate::board::read_entry;
 use crate::call::{Done, Value};
@@ -103,7 +104,9 @@ impl<A: Adapter> Member<A> {
     pub(super) fn share(&mut self, local: LocalSegment, group: NonZeroU64) -> Outcome {
         let local = self.local(local)?;
         let is_shareable = matches!(local.memory, LocalMemory::There { is_shareable: true, .. });
-        if local.is_private || !is_shareable {
+        // Each holder would have a list of its own.
+        let is_listed = *local.access != Access::default();
+        if local.is_private || !is_shareable || is_listed {
             return Err(Refusal::IllegalOperation);
         }
         if local.group == 0 {

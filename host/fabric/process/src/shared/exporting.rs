@@ -1,15 +1,36 @@
 //! Segments to which not everybody may connect.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use beeline_fabric::{Access, Call, LocalSegment, Part, Refusal, RemoteSegment, Value};
 use beeline_mmio::{MemoryOptions, SharedMemory};
 
 use super::{Of, Shared};
+use crate::error::NotCreated;
 use crate::fetch::Own;
 use crate::pair::Pair;
+use crate::users::Exports;
 
 impl Shared {
+    pub(crate) fn set_exports(&self, exports: Exports) {
+        *self.exports.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(exports);
+    }
+
+    /// Makes a segment to which those may connect who are on the list of its number, if there is one.
+    pub(crate) fn create_exported(&self, call: Call) -> Result<Value, NotCreated> {
+        let exports = Arc::clone(&self.exports.read().unwrap_or_else(PoisonError::into_inner));
+        let made = self.create(call)?;
+        if let Value::Local(local, id) = made
+            && let Some(access) = exports.of(id)
+        {
+            // Others find it already, and it is not available to them before it is returned.
+            self.export(local, access.clone()).inspect_err(|_| {
+                let _gone = self.call(Call::RemoveSegment { local, is_forced: true });
+            })?;
+        }
+        Ok(made)
+    }
+
     /// Says who may connect to a segment, which gets a memory of its own.
     pub(crate) fn export(&self, local: LocalSegment, access: Access) -> Result<(), Refusal> {
         self.check_process()?;

@@ -3,7 +3,7 @@
 #![no_main]
 
 use arbitrary::Arbitrary;
-use beeline_fabric_process::fuzzing::queue;
+use beeline_fabric_transfer::fuzzing::queue;
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]

@@ -119,7 +119,7 @@ impl Member {
     }
 
     pub(crate) fn message_queue(&self, config: QueueConfig) -> Result<MessageQueue, Refusal> {
-        self.process()?.message_queue(config)
+        either!(self, member => member.message_queue(config))
     }
 
     /// The member, if it is of the kind that has what is not built of the other.

@@ -108,6 +108,11 @@ fn sequences_and_copies_answer_as_documented_over_a_file() {
 }
 
 #[test]
+fn message_queues_answer_as_documented_over_a_file() {
+    run("queue", Ground::File);
+}
+
+#[test]
 fn nodes_and_queries_answer_as_documented_over_a_file() {
     run("node", Ground::File);
 }

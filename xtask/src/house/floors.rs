@@ -57,7 +57,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     // What is documented, and nothing of the code that it is held against.
     ("host/fabric/states", &[]),
     // Copies by mapped parts of segments, whoever maps them.
-    ("host/fabric/transfer", &["os/mmio", "host/fabric"]),
+    ("host/fabric/transfer", &["contract/memory", "spec", "os/mmio", "host/window", "host/fabric"]),
     (
         "host/fabric/process",
         &[

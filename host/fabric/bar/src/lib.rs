@@ -27,7 +27,9 @@ mod transfer;
 mod waiting;
 mod words;
 
-pub use beeline_fabric_transfer::{DmaDirection, DmaJob, DmaLocal, DmaQueue, DmaTransfer};
+pub use beeline_fabric_transfer::{
+    DmaDirection, DmaJob, DmaLocal, DmaQueue, DmaTransfer, MessageQueue, QueueConfig, Received, Sent,
+};
 pub use error::{NotMapped, OpenError};
 pub use interrupts::{
     BarDataInterrupt, BarDataTrigger, BarInterrupt, BarInterruptOptions, BarTrigger, NotTaken,

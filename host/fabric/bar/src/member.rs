@@ -10,7 +10,7 @@ use beeline_fabric::{
     AdapterNumber, Call, Config, LocalSegment, Member, MemberNumber, NodeId, Part, Refusal, RemoteSegment,
     Value,
 };
-use beeline_fabric_transfer::{DmaQueue, Engine, Of};
+use beeline_fabric_transfer::{DmaQueue, Engine, MessageQueue, Of, QueueConfig};
 use beeline_heartbeat::MappedFile;
 use beeline_mmio::{OnLoss, ThisProcess, thread};
 
@@ -242,6 +242,14 @@ impl BarMember {
     pub fn dma_queue(&self, max_entries: usize) -> Result<DmaQueue, Refusal> {
         self.shared.check()?;
         DmaQueue::new(&self.engine, max_entries)
+    }
+
+    /// An end of a message queue, which is to be opened ([`MessageQueue::open`]).
+    ///
+    /// # Errors
+    /// As for [`MessageQueue::new`].
+    pub fn message_queue(&self, config: QueueConfig) -> Result<MessageQueue, Refusal> {
+        MessageQueue::new(Arc::<Shared>::clone(&self.shared), config)
     }
 
     /// The means to start and check sequences of a connection as often as a program likes.

@@ -1,8 +1,8 @@
-//! The segments of this member, for its DMA queues (`host/fabric/transfer`).
+//! The segments of this member, for its DMA and message queues (`host/fabric/transfer`).
 
 use std::sync::Arc;
 
-use beeline_fabric::{Part, Refusal, RemoteSegment, SequenceStart, SequenceStatus};
+use beeline_fabric::{Call, Part, Refusal, RemoteSegment, SequenceStart, SequenceStatus, Value};
 use beeline_fabric_transfer::{Mapped, Of, Place, Segments, Sequences};
 use beeline_mmio::Access;
 
@@ -20,6 +20,10 @@ impl Segments for Shared {
         Shared::check(self)
     }
 
+    fn call(&self, call: Call) -> Result<Value, Refusal> {
+        Shared::call(self, call)
+    }
+
     fn map(self: Arc<Self>, of: Of, bytes: u64, access: Access) -> Result<Arc<dyn Mapped>, Refusal> {
         let options = BarMapOptions { access, ..BarMapOptions::default() };
         match BarMap::new(&self, of, Part { offset: 0, bytes }, options) {
@@ -34,8 +38,8 @@ impl Segments for Shared {
         }
     }
 
-    fn sequence(self: Arc<Self>, remote: RemoteSegment) -> Result<Box<dyn Sequences>, Refusal> {
-        Ok(Box::new(BarSequence::new(&self, remote)?))
+    fn sequence(self: Arc<Self>, remote: RemoteSegment) -> Result<Arc<dyn Sequences>, Refusal> {
+        Ok(Arc::new(BarSequence::new(&self, remote)?))
     }
 }
 
@@ -52,6 +56,10 @@ impl Sequences for BarSequence {
 
     fn check(&self, start: SequenceStart) -> SequenceStatus {
         BarSequence::check(self, start)
+    }
+
+    fn is_there(&self) -> bool {
+        BarSequence::is_there(self)
     }
 
     /// A member has one adapter, the memory.

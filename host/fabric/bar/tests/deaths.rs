@@ -31,7 +31,7 @@ fn killed_member_loses_its_segments_and_comes_again_in_another_slot() {
     let memory = Memory::new();
     let (owner, mut user) = joined(&memory);
     user.expect("start s", "Ok");
-    user.tell("wait-remote s forever");
+    user.begin("wait-remote s forever");
     owner.kill();
     assert_eq!(user.hear(), "Lost");
     user.expect("check s", "NotRetriable");
@@ -54,7 +54,7 @@ fn killed_member_loses_its_segments_and_comes_again_in_another_slot() {
 fn slot_of_a_killed_member_is_taken_once_nobody_has_its_memory_mapped() {
     let memory = Memory::new();
     let (owner, mut user) = joined(&memory);
-    user.tell("wait-remote s forever");
+    user.begin("wait-remote s forever");
     owner.kill();
     assert_eq!(user.hear(), "Lost");
     let (refused, said) = memory.start(4, "0");
@@ -102,12 +102,12 @@ fn memory_that_a_killed_user_had_connected_to_is_nobody_elses() {
 fn member_that_leaves_is_gone_at_once_and_its_slot_is_free() {
     let memory = Memory::new();
     let (owner, mut user) = joined(&memory);
-    user.tell("wait-remote s forever");
+    user.begin("wait-remote s forever");
     owner.finish();
     assert_eq!(user.hear(), "Lost");
     user.expect("unmap s", "ok");
     user.expect("disconnect s", "ok");
-    user.await_answer("connect s 4 7 0", "NodeNotResponding");
+    user.until("connect s 4 7 0", "NodeNotResponding");
     let (next, said) = memory.start(4, "");
     assert_eq!(said, "joined 0");
     next.finish();
@@ -137,8 +137,8 @@ fn stopped_member_is_lost_and_when_it_goes_on_it_learns_of_that() {
     owner.signal(Signal::STOP);
     user.expect("wait-remote s forever", "Lost");
     owner.signal(Signal::CONT);
-    owner.await_answer("probe 8", "ok");
-    user.await_answer("probe 4", "ok");
+    owner.until("probe 8", "ok");
+    user.until("probe 4", "ok");
     // Another session: the segment is there, and the old connection is not.
     user.expect("unmap s", "ok");
     user.expect("disconnect s", "ok");
@@ -157,10 +157,10 @@ fn claims_of_a_session_that_is_over_hold_no_segment() {
     let (mut owner, mut user) = joined(&memory);
     owner.expect("remove s", "Busy");
     user.signal(Signal::STOP);
-    owner.await_answer("probe 8", "NodeNotResponding");
+    owner.until("probe 8", "NodeNotResponding");
     user.signal(Signal::CONT);
     user.expect("wait-remote s forever", "Lost");
-    owner.await_answer("probe 8", "ok");
+    owner.until("probe 8", "ok");
     owner.expect("remove s", "ok");
     owner.finish();
     user.finish();
@@ -177,7 +177,7 @@ fn stopped_member_whose_slot_was_taken_is_none_any_more_and_stores_nothing() {
     next.expect("prepare s", "ok");
     next.expect("available s", "ok");
     stopped.signal(Signal::CONT);
-    stopped.await_answer("probe 8", "System");
+    stopped.until("probe 8", "System");
     stopped.expect("create t 10 64", "System");
     stopped.finish();
     let mut user = memory.member(12);
@@ -192,9 +192,9 @@ fn file_that_is_cut_takes_the_link_down_and_no_process() {
     let (mut owner, mut user) = joined(&memory);
     user.expect("start s", "Ok");
     std::fs::File::options().write(true).open(memory.path()).unwrap().set_len(4096).unwrap();
-    user.await_answer("check s", "NotRetriable");
-    user.await_answer("connect t 4 7 0", "NoLinkAccess");
-    owner.await_answer("create t 8 64", "NoLinkAccess");
+    user.until("check s", "NotRetriable");
+    user.until("connect t 4 7 0", "NoLinkAccess");
+    owner.until("create t 8 64", "NoLinkAccess");
     user.expect("store s 0 lost", "Lost");
     owner.finish();
     user.finish();

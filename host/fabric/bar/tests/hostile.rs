@@ -60,8 +60,8 @@ fn under_attack(spared: impl Fn(&Region) -> Vec<usize>) {
                 std::thread::yield_now();
             }
         });
-        one.tell("work 150");
-        other.tell("work 150");
+        one.begin("work 150");
+        other.begin("work 150");
         let said = [one.hear(), other.hear()];
         is_over.store(true, Ordering::Relaxed);
         assert!(said.iter().all(|said| said.starts_with("worked ")), "{said:?}");
@@ -94,12 +94,12 @@ fn members_whose_heartbeats_were_overwritten_find_each_other_again() {
     one.expect("probe 8", "ok");
     // Each line of theirs, more often than they beat, until both have lost the other.
     for (member, of) in [(&mut one, 8), (&mut other, 4)] {
-        while member.ask(&format!("probe {of}")) == "ok" {
+        while member.call(&format!("probe {of}")) == "ok" {
             (4096..4352).step_by(8).for_each(|at| region.word(at).store(u64::MAX / 3));
         }
     }
-    one.await_answer("probe 8", "ok");
-    other.await_answer("probe 4", "ok");
+    one.until("probe 8", "ok");
+    other.until("probe 4", "ok");
     one.finish();
     other.finish();
 }
@@ -109,7 +109,7 @@ fn connection_to_a_member_whose_slot_another_one_has_is_over_at_once() {
     let memory = Memory::new();
     let (mut owner, mut user) = (memory.member_in(4, 0), memory.member_in(8, 1));
     for line in ["create s 7 1000", "prepare s", "available s", "interrupt i plain 7", "interrupt d data 7"] {
-        assert!(owner.ask(line).starts_with("ok"), "{line}");
+        assert!(owner.call(line).starts_with("ok"), "{line}");
     }
     user.expect("connect s 4 7 forever", "ok 1000");
     user.expect("hook t plain 4 7 forever", "ok");

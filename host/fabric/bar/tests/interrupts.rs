@@ -25,7 +25,7 @@ fn triggers_end_waits_and_are_one_unless_they_are_counted() {
         let memory = Memory::new();
         let (mut owner, mut user) = hooked(&memory, kind);
         owner.expect("take i 0", "Timeout");
-        owner.tell("take i forever");
+        owner.begin("take i forever");
         user.expect("trigger t", "ok");
         assert_eq!(owner.hear(), "ok");
         user.expect("trigger t", "ok");
@@ -77,7 +77,7 @@ fn messages_come_in_order_and_a_full_window_takes_no_more() {
     let memory = Memory::new();
     let (mut owner, mut user) = hooked(&memory, "data");
     owner.expect("receive i 100 0", "Timeout");
-    owner.tell("receive i 100 forever");
+    owner.begin("receive i 100 forever");
     user.expect("send t first", "ok");
     assert_eq!(owner.hear(), "first");
     user.expect("send t second", "ok");
@@ -153,7 +153,7 @@ fn what_a_killed_member_has_triggered_is_taken() {
     user.expect("trigger t", "ok");
     user.expect("send d last", "ok");
     user.kill();
-    owner.await_answer("probe 8", "NodeNotResponding");
+    owner.until("probe 8", "NodeNotResponding");
     owner.expect("take i 0", "ok");
     owner.expect("take i 0", "ok");
     owner.expect("take i 0", "Timeout");
@@ -167,7 +167,7 @@ fn trigger_of_a_killed_member_is_refused_within_the_bound() {
     let memory = Memory::new();
     let (owner, mut user) = hooked(&memory, "data");
     owner.kill();
-    user.await_answer("send t message", "NotConnected");
+    user.until("send t message", "NotConnected");
     user.expect("hook t data 4 7 0", "NodeNotResponding");
     user.finish();
 }
@@ -179,10 +179,10 @@ fn member_that_was_stopped_hooks_anew_and_its_messages_come() {
     user.expect("send t first", "ok");
     owner.expect("receive i 100 forever", "first");
     user.signal(Signal::STOP);
-    owner.await_answer("probe 8", "NodeNotResponding");
+    owner.until("probe 8", "NodeNotResponding");
     user.signal(Signal::CONT);
-    user.await_answer("send t second", "NotConnected");
-    owner.await_answer("probe 8", "ok");
+    user.until("send t second", "NotConnected");
+    owner.until("probe 8", "ok");
     user.expect("unhook t", "ok");
     user.expect("hook t data 4 7 forever", "ok");
     user.expect("send t third", "ok");

@@ -80,7 +80,7 @@ fn three_members_use_each_others_segments() {
     for (at, member) in members.iter_mut().enumerate() {
         let stored: String =
             (0..3).map(|by| if by == at { ".".to_owned() } else { by.to_string() }).collect();
-        let loaded: String = (0..3).map(|by| member.ask(&format!("load s {} 1", by * 8))).collect();
+        let loaded: String = (0..3).map(|by| member.call(&format!("load s {} 1", by * 8))).collect();
         assert_eq!(loaded, stored);
     }
     let [first, second, third] = members;
@@ -108,10 +108,10 @@ fn number_is_one_members_of_a_node_and_free_when_it_is_removed() {
 fn events_are_told_to_who_waits() {
     let memory = Memory::new();
     let mut owner = provider(&memory);
-    owner.tell("wait-local s forever");
+    owner.begin("wait-local s forever");
     let mut user = consumer(&memory, 8);
     assert_eq!(owner.hear(), "Connect(NodeId(8))");
-    user.tell("wait-remote s forever");
+    user.begin("wait-remote s forever");
     owner.expect("link down", "ok");
     assert_eq!(user.hear(), "NotOperational");
     owner.expect("link up", "ok");
@@ -134,7 +134,7 @@ fn connecting_waits_until_the_time_is_over() {
     user.expect("connect s 99 7 0", "NoSuchNodeid");
     user.expect("probe 4", "ok");
     user.expect("probe 12", "NodeNotResponding");
-    user.tell("connect s 4 7 forever");
+    user.begin("connect s 4 7 forever");
     owner.expect("create s 7 64", "ok 7");
     owner.expect("prepare s", "ok");
     owner.expect("available s", "ok");

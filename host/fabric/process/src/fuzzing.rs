@@ -5,12 +5,9 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use beeline_mmio::Region;
-
 use crate::config::Configuration;
 use crate::packets::{Fetch, Fetched, Hello, Welcome};
 use crate::questions::{Question, report_of, report_to_bytes};
-use crate::queue::fuzzed;
 
 /// Which kinds of packet these bytes are; each one that is taken is what it is written as.
 pub fn packet(bytes: &[u8]) -> usize {
@@ -50,10 +47,4 @@ pub fn configuration(text: &str, node: Option<&str>) -> bool {
             false
         }
     }
-}
-
-/// What two ends of a message queue do, of which the other has written these words over its segment: bytes that were received; nothing if
-/// the segment is no queue.
-pub fn queue(words: &[(u16, u64)], later: &[(u16, u64)]) -> Option<usize> {
-    fuzzed::exchange(&Region::private(fuzzed::BYTES), words, later)
 }

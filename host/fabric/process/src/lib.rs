@@ -26,7 +26,6 @@ mod names;
 mod packets;
 mod pair;
 mod questions;
-mod queue;
 mod sequence;
 mod service;
 mod several;
@@ -40,7 +39,8 @@ mod words;
 mod yard;
 
 pub use beeline_fabric_transfer::{
-    COPIED_AT_ONCE_BYTES, DmaDirection, DmaJob, DmaLocal, DmaQueue, DmaTransfer,
+    COPIED_AT_ONCE_BYTES, DmaDirection, DmaJob, DmaLocal, DmaQueue, DmaTransfer, MessageQueue, QueueConfig,
+    Received, Sent,
 };
 pub use config::{
     ConfigError, Configuration, FILE_VARIABLE, MEMORY_VARIABLE, NODE_VARIABLE, NamedNode, OneMemory,
@@ -52,7 +52,6 @@ pub use interrupts::{DataInterrupt, DataTrigger, Interrupt, InterruptOptions, No
 pub use map::{Map, MapOptions};
 pub use member::{FabricConfig, FabricMember};
 pub use questions::AnswerError;
-pub use queue::{MessageQueue, QueueConfig, Received, Sent};
 pub use sequence::Sequence;
 pub use survey::{AskError, Report, Survey, SurveyError};
 pub use terms::Terms;

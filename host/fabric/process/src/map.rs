@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use beeline_fabric::{Call, Part, Refusal};
 use beeline_fabric_transfer::Of;
-use beeline_mmio::{Access, CopyError, MappedSegment, Pages, Region, RegisteredMemory, SegmentOptions};
+use beeline_mmio::{Access, CopyError, MappedSegment, Pages, RegisteredMemory, SegmentOptions};
 
 use crate::error::NotMapped;
 use crate::fetch::{Found, Place};
@@ -100,11 +100,6 @@ impl Map {
     /// They reach outside.
     pub fn copy_out(&self, offset_bytes: usize, bytes: &mut [u8]) -> Result<(), CopyError> {
         self.mapped().copy_out(self.start.saturating_add(offset_bytes), bytes)
-    }
-
-    /// The mapping, and where in it the part begins; nothing if it is for loads alone. Whoever has handles of it has this, too.
-    pub(crate) fn region(&self) -> Option<(Region, usize)> {
-        self.mapped().region().map(|region| (region, self.start))
     }
 
     /// The mapping, and where in it the part begins.

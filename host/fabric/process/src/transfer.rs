@@ -1,8 +1,8 @@
-//! The segments of this member, for its DMA queues (`host/fabric/transfer`).
+//! The segments of this member, for its DMA and message queues (`host/fabric/transfer`).
 
 use std::sync::Arc;
 
-use beeline_fabric::{Part, Refusal, RemoteSegment, SequenceStart, SequenceStatus};
+use beeline_fabric::{Call, Part, Refusal, RemoteSegment, SequenceStart, SequenceStatus, Value};
 use beeline_fabric_transfer::{Mapped, Of, Place, Segments, Sequences};
 use beeline_mmio::Access;
 
@@ -20,6 +20,14 @@ impl Segments for Shared {
         self.check_process()
     }
 
+    fn call(&self, call: Call) -> Result<Value, Refusal> {
+        match call {
+            Call::RemoveSegment { local, is_forced } => self.remove(local, is_forced),
+            Call::Disconnect(remote) => self.disconnect(remote),
+            call => Shared::call(self, call),
+        }
+    }
+
     fn map(self: Arc<Self>, of: Of, bytes: u64, access: Access) -> Result<Arc<dyn Mapped>, Refusal> {
         let options = MapOptions { access, ..MapOptions::default() };
         match Map::new(&self, of, Part { offset: 0, bytes }, options) {
@@ -32,8 +40,8 @@ impl Segments for Shared {
         }
     }
 
-    fn sequence(self: Arc<Self>, remote: RemoteSegment) -> Result<Box<dyn Sequences>, Refusal> {
-        Ok(Box::new(Shared::sequence(&self, remote)?))
+    fn sequence(self: Arc<Self>, remote: RemoteSegment) -> Result<Arc<dyn Sequences>, Refusal> {
+        Ok(Arc::new(Shared::sequence(&self, remote)?))
     }
 }
 
@@ -51,6 +59,10 @@ impl Sequences for Sequence {
 
     fn check(&self, start: SequenceStart) -> SequenceStatus {
         Sequence::check(self, start)
+    }
+
+    fn is_there(&self) -> bool {
+        Sequence::is_there(self)
     }
 
     fn fails_over(&self) -> bool {

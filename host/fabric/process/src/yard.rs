@@ -6,11 +6,10 @@
 
 use std::os::fd::OwnedFd;
 
-use beeline_contract_memory::{CreditSink, CreditSource};
 use beeline_fabric::{MemberNumber, Place, Slot};
-use beeline_mmio::{
-    LoadWindow, MapError, MemoryOptions, Region, SharedMemory, StoreKernel, StoreWindow, Word,
-};
+use beeline_fabric_transfer::Credits;
+pub(crate) use beeline_fabric_transfer::{Inlet, Sender};
+use beeline_mmio::{MapError, MemoryOptions, Region, SharedMemory, StoreKernel, Word};
 use beeline_spec::escape::blank_from_random;
 use beeline_window::{Receiver, WindowConfig, Writer};
 
@@ -29,9 +28,6 @@ const MOST_BYTES: usize = STRIDE_BYTES << 16;
 /// What a pair's messages go through, mapped.
 #[derive(Clone, Debug)]
 pub(crate) struct Yard(Region);
-
-pub(crate) type Sender = Writer<StoreWindow, Credits>;
-pub(crate) type Inlet = Receiver<LoadWindow, Credits>;
 
 impl Yard {
     /// A yard, and what the other member maps of it.
@@ -61,18 +57,18 @@ impl Yard {
         let (start, config) = (start_of(place.slot), config(owner, place));
         self.0.fill(start, WINDOW_BYTES, config.blank);
         let credits = self.credits(place.slot);
-        credits.0.store(0);
-        Writer::new(self.0.store_window(start, LINES, StoreKernel::Cached), credits, config)
+        credits.store(0);
+        Writer::new(self.0.store_window(start, LINES, StoreKernel::Cached), Credits::new(credits), config)
     }
 
     /// The end of the interrupt's member, for an entry that has a window.
     pub(crate) fn inlet(&self, owner: MemberNumber, place: Place) -> Inlet {
         let lines = self.0.load_window(start_of(place.slot), LINES).for_sender(StoreKernel::Cached);
-        Receiver::new(lines, self.credits(place.slot), config(owner, place))
+        Receiver::new(lines, Credits::new(self.credits(place.slot)), config(owner, place))
     }
 
-    fn credits(&self, slot: Slot) -> Credits {
-        Credits(self.0.word(start_of(slot) + WINDOW_BYTES))
+    fn credits(&self, slot: Slot) -> Word {
+        self.0.word(start_of(slot) + WINDOW_BYTES)
     }
 }
 
@@ -87,32 +83,6 @@ fn config(owner: MemberNumber, place: Place) -> WindowConfig {
     let random = (owner.0 ^ entry).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let [epoch, ..] = place.incarnation.to_le_bytes();
     WindowConfig::blank(blank_from_random(random ^ random >> 32), epoch)
-}
-
-/// The word in which freed lines are counted.
-#[derive(Debug)]
-pub(crate) struct Credits(Word);
-
-impl Credits {
-    pub(crate) fn new(word: Word) -> Self {
-        Credits(word)
-    }
-}
-
-impl CreditSource for Credits {
-    #[inline]
-    fn freed_lines(&mut self) -> u64 {
-        // Acquire: pairs with `publish`, in the receiver's process.
-        self.0.load_acquire()
-    }
-}
-
-impl CreditSink for Credits {
-    #[inline]
-    fn publish(&mut self, freed_lines: u64) {
-        // Release: pairs with `freed_lines`, in the sender's process. Nobody waits for lines, so nobody is woken.
-        self.0.store_release(freed_lines);
-    }
 }
 
 #[cfg(test)]

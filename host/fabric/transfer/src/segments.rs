@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use beeline_fabric::{LocalSegment, Refusal, RemoteSegment, SequenceStart, SequenceStatus};
+use beeline_fabric::{Call, LocalSegment, Refusal, RemoteSegment, SequenceStart, SequenceStatus, Value};
 use beeline_mmio::{Access, CopyError, MappedSegment, ProgramCopyError, ProgramMemory};
 
 /// A segment of this member, or one that it is connected to.
@@ -13,7 +13,7 @@ pub enum Of {
     Remote(RemoteSegment),
 }
 
-/// A member, to what copies between its segments.
+/// A member, to what copies between its segments and sends through them.
 pub trait Segments: Debug + Send + Sync {
     /// Whether this is no child of fork of the process that joined.
     fn is_ours(&self) -> bool;
@@ -23,6 +23,12 @@ pub trait Segments: Debug + Send + Sync {
     /// # Errors
     /// Why its calls are refused.
     fn check(&self) -> Result<(), Refusal>;
+
+    /// Makes a call on segments or connections, and waits until it is done.
+    ///
+    /// # Errors
+    /// What is wrong, by the codes of SISCI.
+    fn call(&self, call: Call) -> Result<Value, Refusal>;
 
     /// Maps so many bytes of a segment from its first on. The segment is in use until the map is dropped.
     ///
@@ -35,7 +41,7 @@ pub trait Segments: Debug + Send + Sync {
     ///
     /// # Errors
     /// There is no such connection.
-    fn sequence(self: Arc<Self>, remote: RemoteSegment) -> Result<Box<dyn Sequences>, Refusal>;
+    fn sequence(self: Arc<Self>, remote: RemoteSegment) -> Result<Arc<dyn Sequences>, Refusal>;
 }
 
 /// A part of a segment that is mapped until this is dropped.
@@ -101,6 +107,9 @@ pub trait Sequences: Debug + Send + Sync {
     /// Makes every store so far visible, and says what happened to the connection since a sequence began. [`SequenceStatus::Ok`] means that
     /// those stores were there before the segment is taken away, if it ever is.
     fn check(&self, start: SequenceStart) -> SequenceStatus;
+
+    /// Whether the segment and its member are there, whatever the links are.
+    fn is_there(&self) -> bool;
 
     /// Whether the connection goes on by another adapter when the link of one is down.
     fn fails_over(&self) -> bool;

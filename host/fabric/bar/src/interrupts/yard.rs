@@ -5,17 +5,15 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use beeline_contract_memory::{CreditSink, CreditSource};
 use beeline_fabric::{MemberNumber, Place, Refusal, Trigger};
-use beeline_mmio::{LoadWindow, StoreWindow, Word};
+use beeline_fabric_transfer::Credits;
+pub(crate) use beeline_fabric_transfer::{Inlet, Sender};
 use beeline_spec::escape::blank_from_random;
 use beeline_window::{Receiver, WindowConfig, Writer};
 
 use crate::space::Space;
 use crate::words::OneMemory;
 
-pub(crate) type Sender = Writer<StoreWindow, Credits>;
-pub(crate) type Inlet = Receiver<LoadWindow, Credits>;
 /// A sender that all threads and connections of this process have for one interrupt.
 pub(crate) type SharedSender = Arc<Mutex<Sender>>;
 
@@ -80,7 +78,7 @@ impl Yard {
         let word = word_of(place) | (window.times << TIMES_LSB) & !VALID;
         let config = config(owner, word);
         let (lines, credits) = self.space.blank_window(self.pair, at, config.blank);
-        let sender = Arc::new(Mutex::new(Writer::new(lines, Credits(credits), config)));
+        let sender = Arc::new(Mutex::new(Writer::new(lines, Credits::new(credits), config)));
         self.say(at, word);
         window.given = Some(Given { word, sender: Arc::clone(&sender), interrupt: interrupt.clone() });
         Some(sender)
@@ -128,31 +126,11 @@ pub(crate) fn inlet(
     (owner, word): (MemberNumber, u64),
 ) -> Inlet {
     let (lines, credits) = space.window(pair, at);
-    Receiver::new(lines, Credits(credits), config(owner, word))
+    Receiver::new(lines, Credits::new(credits), config(owner, word))
 }
 
 /// What both ends know: random numbers of members make a random blank, another for each time that a window is given.
 fn config(owner: MemberNumber, word: u64) -> WindowConfig {
     let random = (owner.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     WindowConfig::blank(blank_from_random(random ^ random >> 32), (word >> TIMES_LSB) as u8)
-}
-
-/// The word in which freed lines are counted.
-#[derive(Debug)]
-pub(crate) struct Credits(Word);
-
-impl CreditSource for Credits {
-    #[inline]
-    fn freed_lines(&mut self) -> u64 {
-        // Acquire: pairs with `publish`, in the receiver's process.
-        self.0.load_acquire()
-    }
-}
-
-impl CreditSink for Credits {
-    #[inline]
-    fn publish(&mut self, freed_lines: u64) {
-        // Release: pairs with `freed_lines`, in the sender's process. Nobody waits for lines, so nobody is woken.
-        self.0.store_release(freed_lines);
-    }
 }

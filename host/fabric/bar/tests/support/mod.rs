@@ -5,7 +5,13 @@
 //! Processes end when their input ends, and a watchdog ends the test if an answer does not come.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+#[path = "../../../transfer/tests/support/queues.rs"]
+pub mod queues;
+#[path = "../../../transfer/tests/support/random.rs"]
+pub mod random;
 pub mod script;
+#[path = "../../../transfer/tests/support/words.rs"]
+mod words;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -164,7 +170,7 @@ impl Process {
         Process { child, input, output }
     }
 
-    pub fn tell(&mut self, line: &str) {
+    pub fn begin(&mut self, line: &str) {
         writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
     }
 
@@ -173,30 +179,30 @@ impl Process {
         loop {
             line.clear();
             assert_ne!(self.output.read_line(&mut line).unwrap(), 0, "the process has ended");
-            if let Some(said) = line.trim_end().strip_prefix("said: ") {
+            if let Some(said) = line.trim_end_matches('\n').strip_prefix("said: ") {
                 return said.to_owned();
             }
             // The test harness of the process begins the first line with its own words.
-            if let Some((_, said)) = line.trim_end().split_once("said: ") {
+            if let Some((_, said)) = line.trim_end_matches('\n').split_once("said: ") {
                 return said.to_owned();
             }
         }
     }
 
-    pub fn ask(&mut self, line: &str) -> String {
-        self.tell(line);
+    pub fn call(&mut self, line: &str) -> String {
+        self.begin(line);
         self.hear()
     }
 
     #[track_caller]
     pub fn expect(&mut self, line: &str, answer: &str) {
-        assert_eq!(self.ask(line), answer, "{line}");
+        assert_eq!(self.call(line), answer, "{line}");
     }
 
     /// Asks until it gets the answer.
     #[track_caller]
-    pub fn await_answer(&mut self, line: &str, answer: &str) {
-        while self.ask(line) != answer {
+    pub fn until(&mut self, line: &str, answer: &str) {
+        while self.call(line) != answer {
             std::thread::yield_now();
         }
     }

@@ -12,7 +12,9 @@ use beeline_fabric_bar::{
     BarSequence, BarTrigger, NotMapped, NotTaken,
 };
 
+use super::queues::Queues;
 use super::say;
+use super::words::number;
 
 /// A member and what it has, by name.
 struct Player {
@@ -24,6 +26,7 @@ struct Player {
     data_interrupts: HashMap<String, BarDataInterrupt>,
     triggers: HashMap<String, BarTrigger>,
     data_triggers: HashMap<String, BarDataTrigger>,
+    queues: Queues,
     /// Nothing once it has left.
     member: Option<BarMember>,
 }
@@ -36,7 +39,7 @@ pub fn run(config: BarConfig) {
     say(&format!("joined {}", member.slot()));
     let (maps, locals, remotes, sequences) = Default::default();
     let (interrupts, data_interrupts, triggers, data_triggers) = Default::default();
-    let member = Some(member);
+    let (queues, member) = (Queues::default(), Some(member));
     let mut player = Player {
         maps,
         locals,
@@ -46,6 +49,7 @@ pub fn run(config: BarConfig) {
         data_interrupts,
         triggers,
         data_triggers,
+        queues,
         member,
     };
     for line in std::io::stdin().lines() {
@@ -57,13 +61,6 @@ pub fn run(config: BarConfig) {
 
 fn adapter() -> AdapterNumber {
     AdapterNumber::new(0).unwrap()
-}
-
-fn number<T: std::str::FromStr>(word: &str) -> T
-where
-    T::Err: std::fmt::Debug,
-{
-    word.parse().unwrap()
 }
 
 /// Milliseconds, or `forever`.
@@ -146,7 +143,13 @@ impl Player {
                 "ok".to_owned()
             }
             ["work", rounds] => self.work(number(rounds)),
-            _ => self.play_interrupt(words).unwrap_or_else(|| panic!("{words:?} is no call")),
+            _ => {
+                let said = self.play_interrupt(words).or_else(|| {
+                    let Player { queues, member, .. } = self;
+                    queues.play(member.as_ref().unwrap(), words)
+                });
+                said.unwrap_or_else(|| panic!("{words:?} is no call"))
+            }
         }
     }
 

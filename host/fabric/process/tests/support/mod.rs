@@ -9,12 +9,15 @@ pub mod crashing;
 pub mod held;
 pub mod interrupts;
 pub mod joining;
+#[path = "../../../transfer/tests/support/queues.rs"]
 pub mod queues;
+#[path = "../../../transfer/tests/support/random.rs"]
 pub mod random;
 pub mod scribbler;
 pub mod script;
 pub mod segments;
 pub mod stream;
+#[path = "../../../transfer/tests/support/words.rs"]
 mod words;
 
 use std::io::{BufRead, BufReader, Read, Write};

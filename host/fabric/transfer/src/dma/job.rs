@@ -42,7 +42,7 @@ pub(super) struct Job {
     pub(super) remote: Arc<dyn Mapped>,
     pub(super) direction: DmaDirection,
     /// Of the connection, since before the first byte.
-    pub(super) sequence: Box<dyn Sequences>,
+    pub(super) sequence: Arc<dyn Sequences>,
     pub(super) start: SequenceStart,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Each end has a segment, in which are a window that the other end sends into and the credits for its own window at the other end
 //! (`header.rs`). Two ends are a pair when each has stored the other's number into its own segment (`opening.rs`); from then on both
-//! store and load (`ends.rs`), and no call takes the lock of the member.
+//! store and load (`ends.rs`), and no call takes a lock of the member.
 
 mod ends;
 #[cfg(fuzzing)]
@@ -16,8 +16,7 @@ use std::time::{Duration, Instant};
 
 use beeline_fabric::{NodeId, Refusal};
 
-use crate::member::FabricMember;
-use crate::shared::Shared;
+use crate::segments::Segments;
 
 use ends::Ends;
 use header::Room;
@@ -33,7 +32,7 @@ const FOR_EVER: Duration = Duration::from_nanos(u64::MAX);
 /// All threads may use it. Bytes come in the order in which they were sent, and a receive may ask for fewer or more than one message had.
 #[derive(Debug)]
 pub struct MessageQueue {
-    shared: Arc<Shared>,
+    member: Arc<dyn Segments>,
     config: QueueConfig,
     room: Room,
     // Before `opening`, so that it is dropped before: windows go before the maps that they are in.
@@ -41,29 +40,27 @@ pub struct MessageQueue {
     opening: Mutex<Opening>,
 }
 
-impl FabricMember {
-    /// An end of a message queue, which is to be opened ([`MessageQueue::open`]).
+impl MessageQueue {
+    /// An end of a message queue of a member, which is to be opened ([`MessageQueue::open`]).
     ///
     /// # Errors
     /// [`Refusal::IllegalParameter`]: no messages, or messages of no bytes. [`Refusal::Nospc`]: the queue would have more than 1 GiB.
     /// [`Refusal::NoSuchNodeid`]: that of the groups.
-    pub fn message_queue(&self, config: QueueConfig) -> Result<MessageQueue, Refusal> {
-        self.shared.check_process()?;
+    pub fn new(member: Arc<dyn Segments>, config: QueueConfig) -> Result<Self, Refusal> {
+        member.check()?;
         if config.node == NodeId::GROUPS {
             // A group has no other end.
             return Err(Refusal::NoSuchNodeid);
         }
         Ok(MessageQueue {
-            shared: Arc::clone(&self.shared),
-            config,
             room: Room::of(config.max_messages, config.max_message_bytes)?,
+            member,
+            config,
             ends: OnceLock::new(),
             opening: Mutex::new(Opening::default()),
         })
     }
-}
 
-impl MessageQueue {
     /// Makes this end's segment, and waits until the other end is there and takes this one for its peer. May be called again until it succeeds;
     /// what was reached so far stays. Once it has, it succeeds at once, as long as the other end is there.
     ///
@@ -72,7 +69,7 @@ impl MessageQueue {
     /// it may be removed and made again. [`Refusal::NotConnected`]: the queue was open, and the other end has gone; both ends are made anew then.
     /// Others are those of making a segment and connecting to one.
     pub fn open(&self, timeout: Duration) -> Result<(), Refusal> {
-        self.shared.check_process()?;
+        self.member.check()?;
         let mut opening = self.lock_opening();
         // A time that no clock reaches is none.
         let end = Instant::now().checked_add(timeout);
@@ -83,7 +80,7 @@ impl MessageQueue {
             // With a time an attempt is never one that is made once, which takes as long as the other side does.
             let least = if timeout.is_zero() { Duration::ZERO } else { Duration::from_nanos(1) };
             let left = end.map_or(FOR_EVER, |end| end.saturating_duration_since(Instant::now()).max(least));
-            let reason = match opening.step(&self.shared, &self.config, &self.room, left)? {
+            let reason = match opening.step(&self.member, &self.config, &self.room, left)? {
                 Step::Open(ends) => {
                     let _first = self.ends.set(*ends);
                     continue;
@@ -139,7 +136,10 @@ impl MessageQueue {
     }
 
     fn there(&self) -> Result<&Ends, Refusal> {
-        self.shared.check_process()?;
+        // Whether this process still is a member the sequence knows, without a lock.
+        if !self.member.is_ours() {
+            return Err(Refusal::System);
+        }
         self.ends.get().ok_or(Refusal::NotConnected)
     }
 
@@ -152,8 +152,8 @@ impl Drop for MessageQueue {
     fn drop(&mut self) {
         // First, without its windows the maps can go.
         drop(self.ends.take());
-        if self.shared.check_process().is_ok() {
-            self.lock_opening().end(&self.shared);
+        if self.member.is_ours() {
+            self.lock_opening().end(&self.member);
         }
     }
 }

@@ -1,23 +1,25 @@
 //! Both directions of an open message queue.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use beeline_fabric::{Refusal, SequenceStart, SequenceStatus};
-use beeline_mmio::fence::order_all;
+use beeline_mmio::fence::{flush_write_combining, order_all};
 use beeline_window::{SendError, Sent};
 
 use super::terms::Received;
-use crate::sequence::Sequence;
-use crate::yard::{Inlet, Sender};
+use crate::credits::{Inlet, Sender};
+use crate::segments::Sequences;
 
 #[derive(Debug)]
 pub(crate) struct Ends {
     sender: Mutex<Sender>,
     inbox: Mutex<Inbox>,
     /// Of the connection to the other end's segment.
-    sequence: Sequence,
+    sequence: Arc<dyn Sequences>,
     /// The longest message that both ends have said.
     max_message_bytes: usize,
+    /// Whether the segments are of a device, to which stores may be combined and held back.
+    is_device: bool,
 }
 
 #[derive(Debug)]
@@ -31,10 +33,16 @@ struct Inbox {
 }
 
 impl Ends {
-    pub(crate) fn new(sender: Sender, inlet: Inlet, sequence: Sequence, max_message_bytes: u32) -> Self {
+    pub(crate) fn new(
+        sender: Sender,
+        inlet: Inlet,
+        sequence: Arc<dyn Sequences>,
+        max_message_bytes: u32,
+        is_device: bool,
+    ) -> Self {
         let inbox = Inbox { inlet, kept: Vec::new(), given: 0, is_over: false };
         let max_message_bytes = (max_message_bytes as usize).min(sender.max_payload_bytes());
-        Ends { sender: Mutex::new(sender), inbox: Mutex::new(inbox), sequence, max_message_bytes }
+        Ends { sender: Mutex::new(sender), inbox: Mutex::new(inbox), sequence, max_message_bytes, is_device }
     }
 
     pub(crate) fn send(&self, message: &[u8]) -> Result<Sent, Refusal> {
@@ -48,7 +56,10 @@ impl Ends {
             return Ok(Sent::Sent);
         }
         match lock(&self.sender).try_send(message) {
-            Ok(sent) => Ok(sent),
+            Ok(sent) => {
+                self.flush();
+                Ok(sent)
+            }
             // It counts lines as free that were never sent.
             Err(SendError::Credits(_) | SendError::ReceiverGone) => Err(Refusal::NotConnected),
             Err(SendError::TooLong { .. }) => Err(Refusal::IllegalParameter),
@@ -74,7 +85,16 @@ impl Ends {
     }
 
     pub(crate) fn receive(&self, into: &mut [u8]) -> Result<Received, Refusal> {
-        lock(&self.inbox).receive(into, &self.sequence)
+        let received = lock(&self.inbox).receive(into, &*self.sequence);
+        // The lines that were freed by it.
+        self.flush();
+        received
+    }
+
+    fn flush(&self) {
+        if self.is_device {
+            flush_write_combining();
+        }
     }
 
     pub(crate) fn is_there(&self) -> bool {
@@ -96,7 +116,7 @@ impl Inbox {
         self.kept.len() - self.given
     }
 
-    fn receive(&mut self, into: &mut [u8], sequence: &Sequence) -> Result<Received, Refusal> {
+    fn receive(&mut self, into: &mut [u8], sequence: &dyn Sequences) -> Result<Received, Refusal> {
         while self.kept_bytes() < into.len() {
             match self.inlet.poll() {
                 // What is asked for is mostly what was sent: then nothing is kept in between.

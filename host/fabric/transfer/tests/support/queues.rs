@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use beeline_fabric::{AdapterNumber, NodeId, Refusal, SegmentId};
-use beeline_fabric_process::{FabricMember, MessageQueue, QueueConfig, Received};
+use beeline_fabric_transfer::{MessageQueue, QueueConfig, Received};
 use beeline_window::Sent;
 
+use super::Member;
 use super::random::Random;
 use super::words::{number, timeout};
 
@@ -16,7 +17,7 @@ pub struct Queues(HashMap<String, MessageQueue>);
 
 impl Queues {
     /// Makes a call; `None` if it is none on queues.
-    pub fn play(&mut self, member: &FabricMember, words: &[&str]) -> Option<String> {
+    pub fn play(&mut self, member: &Member, words: &[&str]) -> Option<String> {
         Some(match *words {
             ["queue", name, node, local, remote, messages, bytes] => {
                 let config = QueueConfig {

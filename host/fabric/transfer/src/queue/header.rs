@@ -7,11 +7,12 @@
 //! ```
 
 use beeline_fabric::Refusal;
+use beeline_mmio::fence::flush_write_combining;
 use beeline_mmio::{Region, StoreKernel, Word};
 use beeline_spec::escape::{blank_from_random, is_blank_value};
 use beeline_window::{Receiver, WindowConfig, Writer};
 
-use crate::yard::{Credits, Inlet, Sender};
+use crate::credits::{Credits, Inlet, Sender};
 
 const FORMAT: u64 = 0x0bee_f002 << 32 | 1;
 const FORMAT_AT: usize = 0;
@@ -80,6 +81,10 @@ impl Words {
         Words { region, start }
     }
 
+    pub(crate) fn is_device(&self) -> bool {
+        self.region.is_device()
+    }
+
     fn word(&self, at: usize) -> Word {
         self.region.word(self.start + at)
     }
@@ -126,6 +131,9 @@ impl Words {
     pub(crate) fn take_peer(&self, number: u64) {
         // Release: pairs with `peer`.
         self.word(PEER_AT).store_release(number);
+        if self.is_device() {
+            flush_write_combining();
+        }
     }
 
     /// The end that sends into this segment, which is the other end's. Its credits come into `own`.

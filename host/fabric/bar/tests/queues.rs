@@ -1,0 +1,11 @@
+//! Message queues between processes that have the path of a file in common.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
+
+#[path = "../../transfer/tests/cases/queues.rs"]
+mod cases;
+mod support;
+
+#[test]
+fn role() {
+    support::play();
+}

@@ -202,7 +202,13 @@ static void on_stack(struct call *call)
 }
 #endif
 
-/* `events`, `events N`: what callbacks were told since the last such call; none as long as they are fewer than N. */
+static int by_text(const void *one, const void *other)
+{
+  return strcmp((const char *)one, (const char *)other);
+}
+
+/* `events`: what callbacks were told since the last such call. `events N`: none as long as they are fewer than N; then in the order of
+ * their texts, for those that come in any order. */
 static void show_events(struct call *call)
 {
   int at, least = call->next < call->count ? (int)number(call) : 0;
@@ -213,6 +219,8 @@ static void show_events(struct call *call)
     pthread_mutex_unlock(&lock);
     return;
   }
+  if (least)
+    qsort(events, (size_t)event_count, sizeof(events[0]), by_text);
   for (at = 0; at < event_count; at++)
     add(call, events[at]);
   if (event_count == 0)

@@ -143,4 +143,32 @@ mod tests {
         assert_eq!(bar("/tmp/0000:00:05.0/resource2"), None);
         assert_eq!(bar("/dev/shm/beeline"), None);
     }
+
+    #[test]
+    fn file_that_several_make_at_once_has_its_size_and_nothing_else_is_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("bar");
+        let sizes = [1 << 20, 2 << 20];
+        std::thread::scope(|scope| {
+            let make = |bytes| {
+                BarMemory::make_file(&path, bytes).unwrap();
+                path.metadata().unwrap().len()
+            };
+            let makers: Vec<_> = (0..8).map(|at| scope.spawn(move || make(sizes[at % 2]))).collect();
+            let found: Vec<_> = makers.into_iter().map(|maker| maker.join().unwrap()).collect();
+            assert!(found.iter().all(|bytes| *bytes == found[0] && sizes.contains(bytes)), "{found:?}");
+        });
+        let names: Vec<_> = dir.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["bar"]);
+        assert!(BarMemory::make_file(&dir.path().join("none/bar"), 4096).is_err());
+    }
+
+    #[test]
+    fn file_that_is_there_is_left_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("bar");
+        std::fs::write(&path, "kept").unwrap();
+        BarMemory::make_file(&path, 1 << 20).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"kept");
+    }
 }

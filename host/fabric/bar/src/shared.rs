@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use beeline_contract_link::Heartbeat;
 use beeline_contract_memory::WaitPolicy;
 use beeline_fabric::{
-    AdapterNumber, Call, Done, LocalInterrupt, Member, MemberNumber, Nanos, NodeId, PairId, Refusal, Ticket,
-    Told, Value,
+    AdapterNumber, Call, Done, LocalEvent, LocalInterrupt, Member, MemberNumber, Nanos, NodeId, PairId,
+    Refusal, Ticket, Told, Value,
 };
 use beeline_heartbeat::MappedFile;
 use beeline_mmio::ThisProcess;
@@ -190,14 +190,26 @@ impl Shared {
     fn wait(&self, ticket: Ticket) -> Result<Value, Refusal> {
         let look = |_| {
             let outcome = self.lock().outcomes.remove(&ticket);
-            if let Some(outcome) = outcome {
-                return outcome.map(Some);
+            match outcome {
+                Some(Ok(Value::LocalEvent(event))) => {
+                    return Ok(Some(Value::LocalEvent(self.believed(event))));
+                }
+                Some(outcome) => return outcome.map(Some),
+                None => {}
             }
             self.tend();
             self.check().map(|()| None)
         };
         let found = wait_with(self.policy(WaitPolicy::new().spins(100)), None, look)?;
         found.ok_or(Refusal::System)
+    }
+
+    /// What has happened to a segment by words that were loaded before this. What is gone reads as zero, as if a user had disconnected.
+    pub(crate) fn believed(&self, event: LocalEvent) -> LocalEvent {
+        match event {
+            LocalEvent::Disconnect(node) if !self.space.is_intact() => LocalEvent::Lost(node),
+            event => event,
+        }
     }
 
     /// Looks at everything that others store, and beats if it is time.

@@ -180,8 +180,16 @@ impl Hosts {
             if was_full && self.host(host).paths.outbound.has_room() {
                 self.room_returned(host);
             }
-            if self.links[link].waiting(side, Class::Posted) > 0 || !self.send_one(host) {
+            if self.links[link].waiting(side, Class::Posted) > 0 {
                 return;
+            }
+            let was_full = !self.host(host).paths.outbound.has_room();
+            if !self.send_one(host) {
+                return;
+            }
+            // What is lost where the link is down has left.
+            if was_full && self.host(host).paths.outbound.has_room() {
+                self.room_returned(host);
             }
         }
     }

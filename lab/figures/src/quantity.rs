@@ -187,6 +187,13 @@ pub enum Quantity {
         /// Bytes of the message.
         bytes: u64,
     },
+    /// ns from the call that triggers an interrupt of another host until the program that polls there has taken it.
+    InterruptLatency,
+    /// ns of that with a message, until it is whole and copied out.
+    MessageLatency {
+        /// Bytes of the message.
+        bytes: u64,
+    },
     /// ns there and back between programs of two hosts, which poll their own memory and store to the other's.
     WindowPingPong {
         /// Bytes of a message.
@@ -263,8 +270,9 @@ impl Quantity {
             | Q::DmaPushLatency { bytes }
             | Q::DmaPushRate { bytes }
             | Q::WindowLatency { bytes }
+            | Q::MessageLatency { bytes }
             | Q::WindowPingPong { bytes } => Some(*bytes),
-            Q::LineInterval | Q::TraceStamp(_) | Q::Multicast { .. } => None,
+            Q::LineInterval | Q::TraceStamp(_) | Q::Multicast { .. } | Q::InterruptLatency => None,
         }
     }
 }

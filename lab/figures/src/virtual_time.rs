@@ -139,6 +139,10 @@ fn of_stores(bench: &Bench<'_>, quantity: &Quantity) -> Result<f64, LabError> {
             what: format!("a flag of {bytes} bytes between two hosts"),
             advice: "ask for a word, of at most 8 bytes",
         }),
+        Quantity::InterruptLatency => beeline_hosts::interrupt_latency_ns(bench.platform, bench.seed),
+        Quantity::MessageLatency { bytes } => {
+            beeline_hosts::message_latency_ns(bench.platform, bytes as usize, bench.seed)
+        }
         Quantity::DmaReadLatency { engine, bytes } => bench.dma_read_latency_ns(part(engine), bytes),
         Quantity::DmaWriteReadLatency { engine, bytes } => {
             bench.dma_write_read_latency_ns(part(engine), bytes)

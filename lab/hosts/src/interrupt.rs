@@ -41,9 +41,9 @@ pub struct Connected {
     links: Vec<Link>,
 }
 
-struct Link {
-    remote: RemoteInterrupt,
-    trigger: Trigger<Across>,
+pub(crate) struct Link {
+    pub(crate) remote: RemoteInterrupt,
+    pub(crate) trigger: Trigger<Across>,
 }
 
 impl HostMember {
@@ -168,7 +168,7 @@ impl HostMember {
         self.link(Call::ConnectSharedInterrupt { node, number, adapter, at, timeout_nanos }).ok()
     }
 
-    fn link(&mut self, call: Call) -> Result<Link, Refusal> {
+    pub(crate) fn link(&mut self, call: Call) -> Result<Link, Refusal> {
         let Value::Trigger(remote) = self.call(call)? else { return Err(Refusal::System) };
         let own = self.own_board();
         let (_, trigger) = self.member.trigger(remote, &own)?;

@@ -2,7 +2,7 @@
 //!
 //! Nothing of the fabric is written twice: a member here is the state machine that runs in processes, over words that are pushed into the
 //! memory of other hosts ([`Across`]). From: a platform file ([`hosts`]), and programs ([`run`]). To: `link/sim`. Not here: what
-//! anything costs. Records 0049, 0060 and 0061.
+//! anything costs. Records 0049, 0060, 0061 and 0066.
 #![forbid(unsafe_code)]
 
 mod assembly;
@@ -12,9 +12,11 @@ mod device;
 mod devices;
 mod group;
 mod interrupt;
+mod interrupt_latency;
 mod mapped;
 mod measure;
 mod member;
+mod messages;
 mod names;
 mod peer;
 mod programs;
@@ -22,14 +24,17 @@ mod session;
 mod throughput;
 mod wiring;
 mod words;
+mod yard;
 
 pub use assembly::{Shape, hosts};
 pub use device::Device;
 pub use group::HeldGroup;
 pub use interrupt::{Connected, Interrupt, InterruptOptions};
+pub use interrupt_latency::{interrupt_latency_ns, message_latency_ns};
 pub use mapped::{Mapped, Start};
 pub use measure::{multicast_ns, ping_pong_ns, store_latency_ns};
 pub use member::HostMember;
+pub use messages::{DataConnected, DataInterrupt};
 pub use programs::{Core, Program, run};
 pub use throughput::{store_rate_gbps, store_time_ns};
 pub use wiring::{BANK_BYTES, Wiring, node_of};

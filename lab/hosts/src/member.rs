@@ -15,6 +15,7 @@ use crate::programs::Core;
 use crate::session::Sessions;
 use crate::wiring::{BANK_BYTES, Wiring, node_of};
 use crate::words::{Across, Published, Readers, View};
+use crate::yard::Yard;
 
 /// A member of the fabric, the only one of its host.
 pub struct HostMember {
@@ -29,6 +30,8 @@ pub struct HostMember {
     pub(crate) devices: BTreeMap<LocalSegment, Slot>,
     /// By host, what is claimed of it.
     claims: Vec<Published>,
+    /// By host, windows for messages; none to itself.
+    pub(crate) yards: Vec<Option<Yard>>,
     peers: Vec<Peer>,
     told: VecDeque<Told>,
     link_was_up: bool,
@@ -36,6 +39,22 @@ pub struct HostMember {
 
 pub(crate) fn adapter() -> AdapterNumber {
     AdapterNumber::new(0).expect("nodes have an adapter 0")
+}
+
+/// Windows for messages to and from each other host.
+fn yards(sessions: &Sessions) -> Vec<Option<Yard>> {
+    let (core, wiring) = (&sessions.core, &sessions.wiring);
+    let (own, here) = (core.host(), wiring.of(core.host()));
+    let at = usize::from(own.0);
+    let yard = |peer: HostId| {
+        let there = wiring.of(peer);
+        let copies = vec![(peer, there.yards_of[at])];
+        let nth = usize::from(peer.0);
+        let words = Published::new(sessions.clone(), Readers::One, here.yards[nth], copies);
+        Yard::new(core.clone(), words, here.yards_of[nth], there.windows[at], here.windows[nth])
+    };
+    let peers = (0..here.claims.len() as u16).map(HostId);
+    peers.map(|peer| (peer != own).then(|| yard(peer))).collect()
 }
 
 impl HostMember {
@@ -64,8 +83,10 @@ impl HostMember {
         let random = |peer: HostId| {
             seed ^ ((u64::from(own.0) << 32) | (u64::from(peer.0) + 1)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
         };
+        let yards = yards(&sessions);
         HostMember {
             member,
+            yards,
             claims: claims.collect(),
             board,
             names: Names::new(sessions.clone(), names),
@@ -203,6 +224,11 @@ impl HostMember {
         self.peers.iter().filter_map(move |peer| Some((peer.consumer?, view(peer))))
     }
 
+    /// The host of a node, if it lives.
+    pub(crate) fn host_of(&self, node: NodeId) -> Option<HostId> {
+        self.peers.iter().find(|peer| peer.is_there() && node_of(peer.host) == node).map(|peer| peer.host)
+    }
+
     pub(crate) fn own_board(&self) -> View {
         View::new(self.core().clone(), self.sessions.wiring.of(self.core().host()).board)
     }
@@ -252,9 +278,12 @@ impl HostMember {
             }
             let (host, rung) = (peer.host, self.sessions.rung(peer.host));
             peer.rung = rung;
-            let tables =
-                [&self.board, self.names.words(), self.attached.words(), &self.claims[usize::from(host.0)]];
-            self.sessions.renew(host, || tables.iter().for_each(|table| table.push_to(host)));
+            let nth = usize::from(host.0);
+            let tables = [&self.board, self.names.words(), self.attached.words(), &self.claims[nth]];
+            let yard = &mut self.yards[nth];
+            yard.iter_mut().for_each(Yard::tend);
+            let tables = tables.into_iter().chain(yard.as_ref().map(Yard::words));
+            self.sessions.renew(host, || tables.for_each(|table| table.push_to(host)));
         }
         self.member.look(self.nanos());
         self.carry_out();
@@ -275,7 +304,9 @@ impl HostMember {
             self.member.gone(pair, Nanos(self.sessions.core.now().as_ns()));
         }
         board.end_with(Vec::new());
-        self.claims[usize::from(self.peers[at].host.0)].clear();
+        let host = usize::from(self.peers[at].host.0);
+        self.claims[host].clear();
+        self.yards[host].iter_mut().for_each(Yard::end_all);
     }
 
     fn carry_out(&mut self) {

@@ -6,6 +6,7 @@ use beeline_fabric::{BOARD_WORDS, NodeId, USE_WORDS};
 use beeline_link_sim::machine::hosts::{HostId, Hosts, Region};
 
 use crate::device::Device;
+use crate::yard::{WINDOWS_BYTES, YARD_WORDS};
 
 /// Bytes of a host's bank of segments.
 pub const BANK_BYTES: usize = 4 << 20;
@@ -35,6 +36,10 @@ pub(crate) struct Memories {
     pub names_of: Vec<Region>,
     pub attached_of: Vec<Region>,
     pub claimed: Vec<Region>,
+    /// By peer, words of windows for messages, theirs of those, and windows that it sends into.
+    pub yards: Vec<Region>,
+    pub yards_of: Vec<Region>,
+    pub windows: Vec<Region>,
     /// By peer, a line of words: see `session.rs`.
     pub sessions: Region,
     /// By peer, the line of its heartbeat.
@@ -71,7 +76,10 @@ impl Wiring {
                 boards: peers.clone().map(|_| add(board)).collect(),
                 names_of: peers.clone().map(|_| add(NAME_WORDS * 8)).collect(),
                 attached_of: peers.clone().map(|_| add(ATTACHED_WORDS * 8)).collect(),
-                claimed: peers.map(|_| add(claims)).collect(),
+                claimed: peers.clone().map(|_| add(claims)).collect(),
+                yards: peers.clone().map(|_| add(YARD_WORDS as usize * 8)).collect(),
+                yards_of: peers.clone().map(|_| add(YARD_WORDS as usize * 8)).collect(),
+                windows: peers.map(|_| add(WINDOWS_BYTES)).collect(),
                 sessions: add(usize::from(count) * LINE_BYTES),
                 beats: add(usize::from(count) * LINE_BYTES),
                 bank: add(BANK_BYTES),

@@ -98,7 +98,7 @@ impl Published {
         Published { sessions, readers, words, copies: Arc::new(copies), written: Arc::default() }
     }
 
-    fn load(&self, word: u32) -> u64 {
+    pub(crate) fn load(&self, word: u32) -> u64 {
         self.sessions.core.load(self.words, offset(word))
     }
 

@@ -1,7 +1,7 @@
 //! What a store takes between two hosts, beside sums by hand.
 #![expect(clippy::unwrap_used, reason = "what a test does not expect fails it")]
 
-use beeline_hosts::{multicast_ns, ping_pong_ns, store_latency_ns};
+use beeline_hosts::{interrupt_latency_ns, message_latency_ns, multicast_ns, ping_pong_ns, store_latency_ns};
 use beeline_platforms::Platform;
 
 const PLATFORM: &str = "vpx3-1259-gen2x4-linux";
@@ -56,4 +56,18 @@ fn each_host_of_a_group_makes_its_answers_later() {
         multicast_ns(&Platform::named("dolphin-ntb").unwrap(), 3, 1).is_err(),
         "it has no central switch"
     );
+}
+
+/// A trigger is a store of a word that is polled. A message of one line is that with more bytes on the links, and each further line adds itself.
+#[test]
+fn message_takes_longer_than_a_plain_interrupt_by_its_lines() {
+    let (store, plain) =
+        (store_latency_ns(&boards(), 1).unwrap(), interrupt_latency_ns(&boards(), 1).unwrap());
+    let messages = [8, 56, 1024, 2048].map(|bytes| message_latency_ns(&boards(), bytes, 1).unwrap());
+    assert!(plain > store - 60.0 && plain < store + 400.0, "{plain}, {store}");
+    assert!((messages[0] - messages[1]).abs() < 1.0, "both are one line: {messages:?}");
+    assert!(messages[0] > plain && messages[0] < plain + 600.0, "{plain}, {messages:?}");
+    // On four lanes of generation 2 a line and its header take 44 ns.
+    let lines = (messages[3] - messages[2]) / 16.0;
+    assert!(lines > 44.0 && lines < 44.0 + 2.0 * boards().core.line_wake_ns.value.nanoseconds(), "{lines}");
 }

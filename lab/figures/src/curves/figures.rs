@@ -487,6 +487,25 @@ pub const FIGURES: &[Figure] = &[
             },
         ],
     },
+    Figure {
+        title: "Interrupts between two hosts, by the size of the message",
+        rows: &[],
+        expected: "A message costs more than a plain interrupt: the lines that it is made of, and their loads.",
+        caption: "From the call until the program of the other host, which polls, has taken it. No vendor's figure has these boards, and \
+                  nothing sleeps.",
+        unit: "us",
+        unit_size: US,
+        axis: "message, bytes",
+        is_numbered: false,
+        is_logarithmic: true,
+        sizes: || powers_of_two(8, 2048),
+        curves: &[
+            bare("plain, Gen2 x4", "vpx3-1259-gen2x4-linux", |_| Q::InterruptLatency),
+            bare("data, Gen2 x4", "vpx3-1259-gen2x4-linux", |bytes| Q::MessageLatency { bytes }),
+            bare("plain, Gen3 x8", "vpx3-1259-gen3x8", |_| Q::InterruptLatency),
+            bare("data, Gen3 x8", "vpx3-1259-gen3x8", |bytes| Q::MessageLatency { bytes }),
+        ],
+    },
 ];
 
 #[cfg(test)]

@@ -154,6 +154,8 @@ fn closed_form(quantity: &Quantity, raw_gbps: f64, fence_ns: f64) -> Result<f64,
             let share = *bytes as f64 / (*bytes as f64 + 40.0);
             raw_gbps * share * if *direction == Direction::ReadWrite { 0.8 } else { 0.9 }
         }
+        Quantity::InterruptLatency => 900.0,
+        Quantity::MessageLatency { bytes } => 1000.0 + *bytes as f64 * 8.0 / raw_gbps,
         Quantity::DmaPushLatency { bytes } => 1500.0 + *bytes as f64 * 8.0 / raw_gbps,
         Quantity::DmaPushRate { bytes } => raw_gbps * *bytes as f64 / (*bytes as f64 * 1.2 + 2000.0),
         Quantity::Multicast { .. } => return Err(NotModelled::because("made up to be missing")),

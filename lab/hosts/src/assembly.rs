@@ -16,6 +16,8 @@ const NO_WINDOWS: Aperture = Aperture { offset_bytes: 64, stride_bytes: 64, wind
 pub enum Shape {
     /// Two, by the hops of the platform.
     Pair,
+    /// Two with so many adapters each, every one of which is joined to that of its number by hops of its own.
+    Adapters(u16),
     /// So many, by the central switch of the platform, which stands after the first half of the hops.
     Switch {
         hosts: u16,
@@ -39,6 +41,7 @@ pub fn hosts(platform: &Platform, shape: &Shape) -> Result<HostsSettings, LabErr
     let row = Row { first: one.link.clone(), further: one.further.clone() };
     let joined = match shape {
         Shape::Pair => Joined::Row(row),
+        Shape::Adapters(count) => Joined::Rows(vec![row; usize::from(*count)]),
         Shape::Switch { hosts, devices, groups } => {
             let ports = platform.switch.as_ref().map_or(0, |switch| switch.ports.value);
             let (Some(switch), true) = (&platform.switch, u32::from(*hosts) + u32::from(*devices) <= ports)

@@ -27,22 +27,26 @@ pub(crate) fn provide(member: &mut HostMember, bytes: usize) -> (Region, usize) 
 }
 
 pub(crate) fn make_available(member: &mut HostMember, local: LocalSegment) {
-    let adapter = adapter();
+    let adapter = AdapterNumber::ANY;
     for call in [Call::Prepare(local, adapter), Call::SetAvailable(local, adapter)] {
         member.call(call).expect("a new segment can be made available");
     }
 }
 
 pub(crate) fn connect_to(member: &mut HostMember, node: NodeId, id: SegmentId) -> RemoteSegment {
+    connect_by(member, node, id, AdapterNumber::new(0).expect("nodes have an adapter 0"))
+}
+
+pub(crate) fn connect_by(
+    member: &mut HostMember,
+    node: NodeId,
+    id: SegmentId,
+    adapter: AdapterNumber,
+) -> RemoteSegment {
     let (is_asynchronous, has_callback, timeout_nanos) = (false, false, None);
-    let adapter = adapter();
     let connect = Call::Connect { node, id, adapter, timeout_nanos, is_asynchronous, has_callback };
     match member.call(connect) {
         Ok(Value::Remote(remote, _)) => remote,
         other => panic!("a connection without an end: {other:?}"),
     }
-}
-
-pub(crate) fn adapter() -> AdapterNumber {
-    AdapterNumber::new(0).expect("nodes have an adapter 0")
 }

@@ -36,6 +36,6 @@ pub use measure::{multicast_ns, ping_pong_ns, store_latency_ns};
 pub use member::HostMember;
 pub use messages::{DataConnected, DataInterrupt};
 pub use programs::{Core, Program, run};
-pub use throughput::{store_rate_gbps, store_time_ns};
+pub use throughput::{store_rate_gbps, store_time_ns, striped_rate_gbps};
 pub use wiring::{BANK_BYTES, Wiring, node_of};
 pub use words::{Across, Published, View};

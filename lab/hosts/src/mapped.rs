@@ -58,6 +58,16 @@ impl Mapped {
         self.copy_in(offset, &value.to_le_bytes());
     }
 
+    /// The same part, stored to by one adapter, whatever others are up. What goes by any adapter goes by the first whose links are up.
+    ///
+    /// # Panics
+    /// If this host does not have that adapter.
+    #[must_use]
+    pub fn by(mut self, adapter: u16) -> Mapped {
+        self.sessions.core = self.sessions.core.by(adapter);
+        self
+    }
+
     /// Lets stores so far leave the core.
     pub fn flush(&self) {
         self.sessions.core.fence();

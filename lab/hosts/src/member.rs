@@ -34,11 +34,16 @@ pub struct HostMember {
     pub(crate) yards: Vec<Option<Yard>>,
     peers: Vec<Peer>,
     told: VecDeque<Told>,
-    link_was_up: bool,
+    /// By adapter.
+    links_were_up: Vec<bool>,
 }
 
 pub(crate) fn adapter() -> AdapterNumber {
-    AdapterNumber::new(0).expect("nodes have an adapter 0")
+    numbered(0)
+}
+
+fn numbered(adapter: u16) -> AdapterNumber {
+    AdapterNumber::new(adapter.into()).expect("a host has as many adapters as a node at most")
 }
 
 /// Windows for messages to and from each other host.
@@ -77,7 +82,8 @@ impl HostMember {
             Published::new(sessions.clone(), Readers::One, *words, copies)
         });
         let nodes = (0..here.claims.len() as u16).map(|host| node_of(HostId(host))).collect();
-        let config = Config { node: node_of(own), adapters: vec![adapter()], nodes };
+        let adapters: Vec<_> = (0..core.adapters()).map(numbered).collect();
+        let config = Config { node: node_of(own), adapters: adapters.clone(), nodes };
         let mut member = Member::new(config, board.clone());
         member.limit_bank(BANK_BYTES as u64);
         let random = |peer: HostId| {
@@ -96,7 +102,7 @@ impl HostMember {
             peers: wiring.others(own).map(|peer| Peer::new(peer, random(peer))).collect(),
             sessions,
             told: VecDeque::new(),
-            link_was_up: true,
+            links_were_up: adapters.iter().map(|_| true).collect(),
         }
     }
 
@@ -253,10 +259,12 @@ impl HostMember {
 
     /// Looks at links, peers and rings, and at what others publish.
     pub fn tend(&mut self) {
-        let is_up = self.core().is_link_up();
-        if std::mem::replace(&mut self.link_was_up, is_up) != is_up {
-            let set = self.member.call(Call::SetLink(adapter(), is_up), self.nanos());
-            debug_assert!(set.is_ok(), "the adapter is there");
+        for adapter in 0..self.core().adapters() {
+            let is_up = self.core().is_adapter_up(adapter);
+            if std::mem::replace(&mut self.links_were_up[usize::from(adapter)], is_up) != is_up {
+                let set = self.member.call(Call::SetLink(numbered(adapter), is_up), self.nanos());
+                debug_assert!(set.is_ok(), "the adapter is there");
+            }
         }
         for at in 0..self.peers.len() {
             let change = self.peers[at].look(&self.sessions.core, &self.sessions.wiring);

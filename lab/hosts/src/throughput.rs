@@ -2,14 +2,14 @@
 
 use beeline_experiments::LabError;
 use beeline_experiments::measure::Fences;
-use beeline_fabric::Part;
+use beeline_fabric::{AdapterNumber, Part};
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::machine::Next;
 use beeline_link_sim::machine::hosts::{HostId, Hosts};
 use beeline_platforms::Platform;
 
 use crate::assembly::{Shape, hosts};
-use crate::between::{SEGMENT, START, connect_to, no_hosts, provide};
+use crate::between::{SEGMENT, START, connect_by, connect_to, no_hosts, provide};
 use crate::member::HostMember;
 use crate::programs::{Core, Program, run};
 use crate::wiring::{Wiring, node_of};
@@ -95,6 +95,58 @@ fn stored(platform: &Platform, bytes: usize, fences: Fences, seed: u64) -> Resul
     };
     let programs: Vec<Program<'_, Stored>> =
         vec![(HostId(0), Box::new(writer)), (HostId(1), Box::new(reader))];
+    let (mut results, _) = run(hosts, programs);
+    Ok(results.swap_remove(0))
+}
+
+/// Gbit/s of payload that a member of a host with so many adapters stores unfenced, a stripe by each adapter in turn: through a map of a
+/// connection by each, as a caller does it that stripes.
+///
+/// # Errors
+/// The platform joins no hosts.
+pub fn striped_rate_gbps(
+    platform: &Platform,
+    adapters: u16,
+    stripe_bytes: usize,
+    seed: u64,
+) -> Result<f64, LabError> {
+    let settings = hosts(platform, &Shape::Adapters(adapters))?;
+    let mut hosts = Hosts::new(settings, seed).map_err(|error| no_hosts(&error))?;
+    let wiring = Wiring::new(&mut hosts, 2);
+    let other = wiring.clone();
+    let stripes = (SEGMENT_BYTES / stripe_bytes) as u64;
+    let writer = move |core: Core| {
+        let mut member = HostMember::new(&core, &wiring, seed);
+        let part = Part { offset: 0, bytes: SEGMENT_BYTES as u64 };
+        let maps: Vec<_> = (0..adapters)
+            .map(|adapter| {
+                let number = AdapterNumber::new(adapter.into()).expect("nodes have as many adapters");
+                let remote = connect_by(&mut member, node_of(HostId(1)), SEGMENT, number);
+                member.map(remote, part).expect("what was just connected to can be mapped").by(adapter)
+            })
+            .collect();
+        member.serve(START, |_| false);
+        let stripe = vec![0x5a; stripe_bytes];
+        let rounds = (256 << 10) / stripe_bytes as u64;
+        let mut begun = core.now();
+        for nth in 0..rounds {
+            if nth == rounds / 8 {
+                begun = core.now();
+            }
+            let adapter = (nth % u64::from(adapters)) as u16;
+            maps[usize::from(adapter)].copy_in((nth % stripes) as usize * stripe_bytes, &stripe);
+            core.by(adapter).catch_up();
+        }
+        let bytes = (rounds - rounds / 8) * stripe_bytes as u64;
+        bytes as f64 * 8000.0 / core.now().since(begun).0 as f64
+    };
+    let reader = move |core: Core| {
+        let mut member = HostMember::new(&core, &other, seed);
+        provide(&mut member, SEGMENT_BYTES);
+        member.serve(END, |_| false);
+        0.0
+    };
+    let programs: Vec<Program<'_, f64>> = vec![(HostId(0), Box::new(writer)), (HostId(1), Box::new(reader))];
     let (mut results, _) = run(hosts, programs);
     Ok(results.swap_remove(0))
 }

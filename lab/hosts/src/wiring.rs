@@ -6,7 +6,6 @@ use beeline_fabric::{BOARD_WORDS, NodeId, USE_WORDS};
 use beeline_link_sim::machine::hosts::{HostId, Hosts, Region};
 
 use crate::device::Device;
-use crate::yard::{WINDOWS_BYTES, YARD_WORDS};
 
 /// Bytes of a host's bank of segments.
 pub const BANK_BYTES: usize = 4 << 20;
@@ -16,7 +15,13 @@ pub(crate) const NAMES: u32 = 256;
 pub(crate) const ATTACHED: u32 = 64;
 const ATTACHED_WORDS: usize = 2 * ATTACHED as usize;
 const NAME_WORDS: usize = 2 * NAMES as usize;
-const LINE_BYTES: usize = 64;
+pub(crate) const LINE_BYTES: usize = 64;
+/// Windows for messages from one host to another.
+pub(crate) const WINDOWS: u32 = 4;
+pub(crate) const WINDOW_LINES: u32 = 128;
+const WINDOWS_BYTES: usize = (WINDOWS * WINDOW_LINES) as usize * LINE_BYTES;
+/// Words that a host says to another of windows to it and from it.
+pub(crate) const YARD_WORDS: u32 = 3 * WINDOWS;
 
 /// The node of a host: 4, 8, 12 and on.
 pub fn node_of(host: HostId) -> NodeId {

@@ -13,20 +13,14 @@ use beeline_window::{Receiver, SendError, Sent, WindowConfig, Writer};
 
 use crate::programs::Core;
 use crate::session::Losses;
+use crate::wiring::{LINE_BYTES, WINDOW_LINES as LINES, WINDOWS, YARD_WORDS};
 use crate::words::{Published, View};
-
-/// Windows from one host to another.
-const WINDOWS: u32 = 4;
-const LINES: u32 = 128;
-const LINE_BYTES: usize = 64;
-/// Memory of the windows from one host.
-pub(crate) const WINDOWS_BYTES: usize = (WINDOWS * LINES) as usize * LINE_BYTES;
 
 /// Words that a host says to another: of each window to it, of each window from it, and how many lines of those are free again.
 const SAID: u32 = 0;
 const LEFT: u32 = WINDOWS;
 const FREED: u32 = 2 * WINDOWS;
-pub(crate) const YARD_WORDS: u32 = 3 * WINDOWS;
+const _: () = assert!(YARD_WORDS == 3 * WINDOWS);
 
 /// Set while a window is an interrupt's.
 const VALID: u64 = 1 << 63;

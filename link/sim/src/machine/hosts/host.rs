@@ -182,6 +182,20 @@ impl Hosts {
         self.host(host).downs
     }
 
+    /// Ports of each host; 1 but where hosts are at the ends of several rows.
+    pub fn adapters(&self) -> u16 {
+        self.settings.adapters()
+    }
+
+    /// The port of a host behind which an adapter of it is.
+    ///
+    /// # Panics
+    /// If there is no such adapter.
+    pub fn port(&self, host: HostId, adapter: u16) -> HostId {
+        assert!(adapter < self.adapters(), "hosts have no adapter {adapter}");
+        HostId(host.0 + 2 * adapter)
+    }
+
     /// Whether the link of a host is up.
     ///
     /// # Panics

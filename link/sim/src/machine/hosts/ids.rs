@@ -1,6 +1,6 @@
 //! Hosts, their cores and their memory, by number and address.
 
-use super::HostsSettings;
+use super::{HostsSettings, Joined};
 
 /// What a load across shows whose answer was lost, or of what is no memory.
 pub const LOST: u64 = u64::MAX;
@@ -27,6 +27,14 @@ pub struct Region {
 }
 
 impl HostId {
+    /// The host whose memory the port of this number has.
+    pub(super) fn home(self, settings: &HostsSettings) -> HostId {
+        match &settings.joined {
+            Joined::Rows(_) => HostId(self.0 % 2),
+            Joined::Row(_) | Joined::Switch { .. } => self,
+        }
+    }
+
     pub(super) fn begins_at(self, settings: &HostsSettings) -> u64 {
         u64::from(self.0 + 1) * settings.span_bytes()
     }

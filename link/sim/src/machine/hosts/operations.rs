@@ -91,9 +91,10 @@ impl Hosts {
     /// # Panics
     /// If the region is of another host, or ends before.
     pub fn copy_out(&mut self, place: Place, region: Region, offset: usize, into: &mut [u8]) {
-        assert_eq!(place.host, region.host, "memory of another host is not loaded here");
+        let home = place.host.home(&self.settings);
+        assert_eq!(home, region.host, "memory of another host is not loaded here");
         let span = self.settings.core.line_wake;
-        let memory = &mut self.host_mut(place.host).memory;
+        let memory = &mut self.host_mut(home).memory;
         let foreign = memory.load_foreign(region.index, offset, into.len());
         into.copy_from_slice(&memory.bytes(region.index)[offset..offset + into.len()]);
         self.work(place, span * foreign);
@@ -104,12 +105,13 @@ impl Hosts {
     /// # Panics
     /// If the region is of another host, or ends before.
     pub fn store(&mut self, place: Place, region: Region, offset: usize, value: u64) {
-        assert_eq!(place.host, region.host, "memory of another host is stored to across");
+        let home = place.host.home(&self.settings);
+        assert_eq!(home, region.host, "memory of another host is stored to across");
         let span = self.settings.core.store;
-        let memory = &mut self.host_mut(place.host).memory;
+        let memory = &mut self.host_mut(home).memory;
         memory.bytes(region.index)[offset..offset + WORD_BYTES].copy_from_slice(&value.to_le_bytes());
         self.work(place, span);
-        self.host_changed(place.host);
+        self.host_changed(home);
     }
 
     /// Takes the link of a host down or up, now.
@@ -122,7 +124,8 @@ impl Hosts {
             it.is_up = is_up;
             it.downs += u64::from(!is_up);
             // Its adapter interrupts it.
-            self.host_changed(host);
+            let home = host.home(&self.settings);
+            self.host_changed(home);
         }
     }
 

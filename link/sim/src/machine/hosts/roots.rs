@@ -114,9 +114,14 @@ impl Hosts {
             self.is_read(host, &tlp);
             return;
         }
+        let home = host.home(&self.settings);
+        // Ports of a host share its memory.
+        let mut bandwidth = std::mem::take(&mut self.host_mut(home).bandwidth);
+        let memory = (tlp.kind == Kind::MemoryWrite).then_some(&mut bandwidth);
         let it = &mut self.hosts[usize::from(host.0)];
-        let memory = (tlp.kind == Kind::MemoryWrite).then_some(&mut it.bandwidth);
-        if let Some(at) = it.inbound.arrive(now, tlp, &self.settings.root, memory) {
+        let seen = it.inbound.arrive(now, tlp, &self.settings.root, memory);
+        self.host_mut(home).bandwidth = bandwidth;
+        if let Some(at) = seen {
             self.calendar.schedule(at, HostsEvent::HostSees(host));
         }
     }
@@ -124,16 +129,19 @@ impl Hosts {
     /// A word of a host's memory is read, behind the writes that came before.
     fn is_read(&mut self, host: HostId, tlp: &Tlp) {
         let now = self.calendar.now();
+        let home = host.home(&self.settings);
+        let mut bytes = vec![0; tlp.length_bytes as usize];
+        let is_memory = self.host_mut(home).memory.read(tlp.address, &mut bytes);
+        let mut bandwidth = std::mem::take(&mut self.host_mut(home).bandwidth);
         let it = &mut self.hosts[usize::from(host.0)];
         let link = self.links[it.root.link].settings();
-        let mut bytes = vec![0; tlp.length_bytes as usize];
-        let is_memory = it.memory.read(tlp.address, &mut bytes);
         let first = if is_memory {
-            it.inbound.read(now, tlp, &self.settings.root, link, &mut it.bandwidth)
+            it.inbound.read(now, tlp, &self.settings.root, link, &mut bandwidth)
         } else {
             it.faults += 1;
             it.inbound.refuse(now, tlp, &self.settings.root)
         };
+        self.host_mut(home).bandwidth = bandwidth;
         if let Some(at) = first {
             self.calendar.schedule(at, HostsEvent::RootAnswers(host));
         }
@@ -289,10 +297,11 @@ impl Hosts {
         if tlp.kind == Kind::MemoryWrite {
             let data =
                 self.hosts[usize::from(from.host.0)].paths.lines.of(tlp.body, &mut self.joined).to_vec();
-            let it = self.host_mut(host);
-            it.faults += u64::from(!it.memory.write(tlp.address, &data));
+            let home = host.home(&self.settings);
+            let is_memory = self.host_mut(home).memory.write(tlp.address, &data);
+            self.host_mut(host).faults += u64::from(!is_memory);
             self.body_is_gone(&tlp);
-            self.host_changed(host);
+            self.host_changed(home);
         } else {
             self.load_answered(from, None);
         }

@@ -25,6 +25,9 @@ pub struct Row {
 pub enum Joined {
     /// Two hosts, one at each end of a row.
     Row(Row),
+    /// Two hosts that have an adapter for each row. The ends of row `n` are 2`n` and 2`n` + 1 by number: ports of host 0 and of host 1, with
+    /// cores, a root complex and a link of their own, and the memory of their host.
+    Rows(Vec<Row>),
     /// A central switch, with a row that leads to it from each host.
     Switch {
         /// What a packet takes from one of its ports to another.
@@ -77,17 +80,26 @@ pub enum HostsError {
 }
 
 impl HostsSettings {
-    /// Two in a row, and of a switch one for each of its rows.
+    /// Two in a row, at the ends of each of several rows, and of a switch one for each of its rows.
     pub fn hosts(&self) -> usize {
         match &self.joined {
             Joined::Row(_) => 2,
+            Joined::Rows(rows) => 2 * rows.len(),
             Joined::Switch { rows, .. } => rows.len(),
+        }
+    }
+
+    /// Ports of each host.
+    pub(super) fn adapters(&self) -> u16 {
+        match &self.joined {
+            Joined::Rows(rows) => rows.len() as u16,
+            Joined::Row(_) | Joined::Switch { .. } => 1,
         }
     }
 
     pub(super) fn groups(&self) -> &[Vec<u16>] {
         match &self.joined {
-            Joined::Row(_) => &[],
+            Joined::Row(_) | Joined::Rows(_) => &[],
             Joined::Switch { groups, .. } => groups,
         }
     }

@@ -37,6 +37,15 @@ impl Topology {
                 let end = |link, side| LinkEnd { link, side };
                 topology.roots = vec![end(0, Side::Upstream), end(last, Side::Downstream)];
             }
+            Joined::Rows(rows) => {
+                for (port, row) in (0..).step_by(2).zip(rows) {
+                    let first = topology.links.len();
+                    topology.row(End::Root(HostId(port)), row, End::Root(HostId(port + 1)))?;
+                    let last = topology.links.len() - 1;
+                    topology.roots.push(LinkEnd { link: first, side: Side::Upstream });
+                    topology.roots.push(LinkEnd { link: last, side: Side::Downstream });
+                }
+            }
             Joined::Switch { latency, rows, groups } => {
                 let mut ports = Vec::new();
                 for (host, row) in (0..).zip(rows) {

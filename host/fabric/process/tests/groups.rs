@@ -348,3 +348,19 @@ fn whoever_joins_leaves_or_dies_at_whatever_moment_all_who_hold_a_group_have_one
     (0..steps).for_each(|_| game.step());
     assert!(game.marks > steps / 2, "{} of {steps} steps had holders", game.marks);
 }
+
+#[test]
+fn shared_segment_whose_only_holder_is_stopped_is_there_and_its_holder_does_not_respond() {
+    let fabric = Fabric::new();
+    let mut holder = fabric.member(4);
+    for id in [7, 9] {
+        holder.expect(&format!("create s{id} {id} 4096"), &format!("ok {id}"));
+        holder.expect(&format!("share s{id}"), "ok");
+    }
+    let mut other = fabric.member(4);
+    other.expect("attach s 7", "ok 4096");
+    holder.stop();
+    other.expect("attach t 9", "NodeNotResponding");
+    holder.kill();
+    other.until("attach t 9", "NoSuchSegment");
+}

@@ -85,15 +85,22 @@ impl Shared {
 
     /// A holder of a segment that has passed its memory. Those that do not answer are left behind, and after `until` nobody else is asked.
     fn find_held(&self, node: NodeId, id: SegmentId, until: Instant) -> Result<(Holder, Own), Refusal> {
-        let mut below = None;
+        let (mut below, mut is_silent) = (None, false);
         loop {
-            let Value::Holder(holder) = self.call(Call::FindHolder { node, id, below })? else {
-                return Err(Refusal::System);
+            let holder = match self.call(Call::FindHolder { node, id, below }) {
+                Ok(Value::Holder(holder)) => holder,
+                Ok(_) => return Err(Refusal::System),
+                // There is one, which does not answer.
+                Err(Refusal::NoSuchSegment) if is_silent => return Err(Refusal::NodeNotResponding),
+                Err(refusal) => return Err(refusal),
             };
             match self.memory_of(holder) {
                 Ok(own) => return Ok((holder, own)),
                 Err(refusal) if Instant::now() >= until => return Err(refusal),
-                Err(_) => below = Some(holder.member),
+                Err(refusal) => {
+                    is_silent |= refusal == Refusal::NodeNotResponding;
+                    below = Some(holder.member);
+                }
             }
         }
     }

@@ -20,6 +20,7 @@ mod member;
 mod memory;
 mod names;
 mod peer;
+mod private;
 mod sequence;
 mod shared;
 mod space;

@@ -8,6 +8,7 @@ use beeline_fabric_transfer::{Of, Place};
 use beeline_mmio::{Access, CopyError, MappedPointer, MappedSegment, SegmentOptions};
 
 use crate::error::NotMapped;
+use crate::private;
 use crate::shared::{Shared, State};
 
 /// How a part of a segment is mapped. The default is for loads and stores, at any address.
@@ -31,8 +32,9 @@ pub struct BarMap {
     /// Where in its mapping it begins.
     start: usize,
     of: Of,
-    /// The slot whose area it is in.
+    /// The slot whose area it is in; that of this member for memory of this process alone.
     slot: usize,
+    is_private: bool,
 }
 
 impl BarMap {
@@ -52,12 +54,11 @@ impl BarMap {
         };
         shared.enter(|state, now| {
             let Done::Now(value) = state.member.call(call, now)? else { return Err(Refusal::System.into()) };
-            let found = found(shared, state, value).ok_or(NotMapped::Outside);
-            let mapped = found.and_then(|(slot, start, bytes)| {
-                let (own, start) = own_mapping(shared, (start, bytes), options)?;
+            let placed = place(shared, state, (value, of), options);
+            let mapped = placed.and_then(|Placed { slot, own, start, bytes, is_private }| {
                 let segment = own.as_ref().unwrap_or(&shared.space.segment);
                 let pointer = segment.pointer(start, bytes).ok_or(NotMapped::Outside)?;
-                Ok(BarMap { shared: Arc::clone(shared), pointer, own, start, of, slot })
+                Ok(BarMap { shared: Arc::clone(shared), pointer, own, start, of, slot, is_private })
             });
             match &mapped {
                 Ok(map) => state.peers[map.slot].maps += 1,
@@ -90,7 +91,7 @@ impl BarMap {
 
     /// Whether it is of a device, whose maps are not cached.
     pub fn is_device(&self) -> bool {
-        self.shared.space.is_device()
+        !self.is_private && self.shared.space.is_device()
     }
 
     /// Copies bytes into the part, as [`MappedSegment::copy_in`](beeline_mmio::MappedSegment::copy_in) does.
@@ -125,6 +126,38 @@ impl BarMap {
         }
         Ok(self.start + offset_bytes)
     }
+}
+
+/// Where a part is.
+struct Placed {
+    slot: usize,
+    /// The mapping that it has for itself, if it has one.
+    own: Option<MappedSegment>,
+    start: usize,
+    bytes: usize,
+    is_private: bool,
+}
+
+fn place(
+    shared: &Shared,
+    state: &mut State,
+    (value, of): (Value, Of),
+    options: BarMapOptions,
+) -> Result<Placed, NotMapped> {
+    if let (Value::MapLocal(Memory::Own { .. }, part), Of::Local(local)) = (value, of) {
+        if options.is_uncached {
+            return Err(NotMapped::Cached);
+        }
+        let memory = state.private.get(&local).ok_or(Refusal::System)?;
+        let BarMapOptions { access, address, .. } = options;
+        let bytes = usize::try_from(part.bytes).map_err(|_| Refusal::OutOfRange)?;
+        let (own, start) =
+            private::map(memory, part, SegmentOptions { access, address, ..SegmentOptions::default() })?;
+        return Ok(Placed { slot: shared.slot, own: Some(own), start, bytes, is_private: true });
+    }
+    let (slot, start, bytes) = found(shared, state, value).ok_or(NotMapped::Outside)?;
+    let (own, start) = own_mapping(shared, (start, bytes), options)?;
+    Ok(Placed { slot, own, start, bytes, is_private: false })
 }
 
 /// The mapping that a part needs for itself, and where in its mapping it begins.

@@ -20,6 +20,7 @@ use crate::map::{BarMap, BarMapOptions};
 use crate::memory::BarMemory;
 use crate::names::OwnNames;
 use crate::peer::Peer;
+use crate::private;
 use crate::sequence::BarSequence;
 use crate::shared::{Ended, Numbers, Shared, State, serve};
 use crate::space::Space;
@@ -135,7 +136,7 @@ impl BarMember {
     }
 
     /// Makes a call, and waits until it is done. To map parts of segments there are [`BarMember::map_local`] and
-    /// [`BarMember::map_remote`]. Segments that are private, empty or held by several are not built and refused, as their like are
+    /// [`BarMember::map_remote`]. Segments that are empty or held by several are not built and refused, as their like are
     /// ([`Refusal::NotSupported`]).
     ///
     /// # Errors
@@ -145,8 +146,9 @@ impl BarMember {
             Call::MapLocal(..) | Call::UnmapLocal(_) | Call::MapRemote(..) | Call::UnmapRemote(_) => {
                 Err(Refusal::IllegalOperation)
             }
-            Call::CreateSegment { is_private: true, .. } | Call::CreateSegment { is_empty: true, .. } => {
-                Err(Refusal::NotSupported)
+            Call::CreateSegment { is_empty: true, .. } => Err(Refusal::NotSupported),
+            Call::CreateSegment { is_private: true, is_auto: false, bytes, .. } if bytes != 0 => {
+                private::create(&self.shared, call, bytes)
             }
             Call::Register { .. } | Call::FindHolder { .. } | Call::Hold { .. } | Call::Share { .. } => {
                 Err(Refusal::NotSupported)
@@ -166,7 +168,12 @@ impl BarMember {
                     Call::Disconnect(remote) => self.engine.forget(Of::Remote(remote)),
                     _ => {}
                 }
-                self.shared.call(call)
+                let done = self.shared.call(call)?;
+                if let Call::RemoveSegment { local, .. } = call {
+                    let memory = self.shared.lock().private.remove(&local);
+                    drop(memory);
+                }
+                Ok(done)
             }
         }
     }

@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 use beeline_contract_link::Heartbeat;
 use beeline_contract_memory::WaitPolicy;
 use beeline_fabric::{
-    AdapterNumber, Call, Done, LocalEvent, LocalInterrupt, Member, MemberNumber, Nanos, NodeId, PairId,
-    Refusal, Ticket, Told, Value,
+    AdapterNumber, Call, Done, LocalEvent, LocalInterrupt, LocalSegment, Member, MemberNumber, Nanos, NodeId,
+    PairId, Refusal, Ticket, Told, Value,
 };
 use beeline_heartbeat::MappedFile;
-use beeline_mmio::ThisProcess;
+use beeline_mmio::{SharedMemory, ThisProcess};
 
 use crate::interrupts::waited::{Waited, What};
 use crate::names::OwnNames;
@@ -78,6 +78,8 @@ pub(crate) struct State {
     next_beat: Duration,
     beats: u64,
     pub(crate) standing: Standing,
+    /// Memory of segments that this process has alone.
+    pub(crate) private: BTreeMap<LocalSegment, Arc<SharedMemory>>,
     /// Interrupts of this member.
     pub(crate) interrupts: BTreeMap<LocalInterrupt, Arc<Waited>>,
 }
@@ -109,8 +111,8 @@ impl State {
         peers: Vec<Peer>,
     ) -> Self {
         let (outcomes, next_beat) = (BTreeMap::new(), Duration::ZERO);
-        let (standing, interrupts) = (Standing::Here, BTreeMap::new());
-        State { member, board, names, peers, outcomes, next_beat, beats: 0, standing, interrupts }
+        let (standing, private, interrupts) = (Standing::Here, BTreeMap::new(), BTreeMap::new());
+        State { member, board, names, peers, outcomes, next_beat, beats: 0, standing, private, interrupts }
     }
 
     pub(crate) fn peer_of(&mut self, pair: PairId) -> Option<&mut Peer> {

@@ -105,6 +105,29 @@ fn number_is_one_members_of_a_node_and_free_when_it_is_removed() {
 }
 
 #[test]
+fn private_segment_is_of_its_process_alone() {
+    let memory = Memory::new();
+    let (mut owner, mut user) = (memory.member(4), memory.member(8));
+    owner.expect("create-private s 7 100000", "ok 7");
+    owner.expect("map-local s 0 100000", "ok 100000");
+    owner.expect("store s 99995 hello", "ok");
+    owner.expect("unmap s", "ok");
+    // Not where a page begins.
+    owner.expect("map-local s 70001 29999", "ok 29999");
+    owner.expect("load s 29993 6", ".hello");
+    owner.expect("load s 29995 5", "Outside { bytes: 5, offset_bytes: 29995, whole: 29999 }");
+    owner.expect("prepare s", "ok");
+    owner.expect("available s", "IllegalOperation");
+    user.expect("connect r 4 7 0", "NoSuchSegment");
+    owner.expect("remove s", "Busy");
+    owner.expect("unmap s", "ok");
+    owner.expect("remove s", "ok");
+    owner.expect("create-private s 7 0", "SizeAlignment");
+    owner.finish();
+    user.finish();
+}
+
+#[test]
 fn events_are_told_to_who_waits() {
     let memory = Memory::new();
     let mut owner = provider(&memory);

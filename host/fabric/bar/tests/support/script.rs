@@ -93,6 +93,7 @@ impl Player {
         match *words {
             ["create", name, id, bytes] => self.create(name, number(id), false, number(bytes)),
             ["create-auto", name, id, bytes] => self.create(name, number(id), true, number(bytes)),
+            ["create-private", name, id, bytes] => self.create_private(name, number(id), number(bytes)),
             ["prepare", name] => self.call(Call::Prepare(self.locals[name], adapter())),
             ["available", name] => self.call(Call::SetAvailable(self.locals[name], adapter())),
             ["remove", name] => self.call(Call::RemoveSegment { local: self.locals[name], is_forced: false }),
@@ -279,6 +280,16 @@ impl Player {
 
     fn create(&mut self, name: &str, id: u32, is_auto: bool, bytes: u64) -> String {
         let (id, is_private, is_empty, has_callback) = (SegmentId(id), false, false, false);
+        let create = Call::CreateSegment { id, is_auto, bytes, is_private, is_empty, has_callback };
+        let outcome = self.member().call(create);
+        if let Ok(Value::Local(local, _)) = outcome {
+            self.locals.insert(name.to_owned(), local);
+        }
+        said(outcome)
+    }
+
+    fn create_private(&mut self, name: &str, id: u32, bytes: u64) -> String {
+        let (id, is_auto, is_private, is_empty, has_callback) = (SegmentId(id), false, true, false, false);
         let create = Call::CreateSegment { id, is_auto, bytes, is_private, is_empty, has_callback };
         let outcome = self.member().call(create);
         if let Ok(Value::Local(local, _)) = outcome {

@@ -68,6 +68,9 @@ pub enum ConfigError {
     /// [`MEMORY_VARIABLE`] is no path.
     #[error("{MEMORY_VARIABLE} is empty; it is the path of a file or a BAR")]
     NoPath,
+    /// A key means nothing, or less than it says, where members share one memory.
+    #[error("`{key}` is not for members that share {}: {why}", memory.display())]
+    NotOfOneMemory { key: &'static str, memory: PathBuf, why: &'static str },
     /// The file is not there, or may not be read.
     #[error("cannot read {}: {error}", path.display())]
     Unreadable { path: PathBuf, error: std::io::Error },
@@ -144,7 +147,23 @@ impl Configuration {
             return Err(ConfigError::NoPath);
         }
         let one_memory = OneMemory::with_variable(self.one_memory, path.map(PathBuf::from));
-        Ok(Configuration { one_memory, ..self })
+        Configuration { one_memory, ..self }.checked()
+    }
+
+    /// Fails for keys that would be ignored: who asks for protection must not believe that it is there.
+    fn checked(self) -> Result<Self, ConfigError> {
+        let Some(memory) = &self.one_memory else { return Ok(self) };
+        let opens = "whoever may open it can load and store all of it, so its own permissions say who may";
+        let keys = [
+            ("nodes.user", !self.users.nodes.is_empty(), opens),
+            ("access", self.exports != Exports::default(), opens),
+            ("memory.huge_pages", self.terms.huge_pages, "it is of huge pages if its file is on hugetlbfs"),
+            ("memory.locked", self.terms.locked, "its pages are those of the file"),
+        ];
+        match keys.into_iter().find(|(_, is_set, _)| *is_set) {
+            Some((key, _, why)) => Err(ConfigError::NotOfOneMemory { key, memory: memory.path.clone(), why }),
+            None => Ok(self),
+        }
     }
 
     /// Reads a file. `node` is what the environment says of the node.
@@ -270,7 +289,7 @@ impl Reader<'_> {
         let terms = Terms { huge_pages, locked, sysfs };
         let fabric = FabricConfig { domain, node, adapters, nodes };
         let (polls, fails_over) = (file.polls, file.adapters.fail_over);
-        Ok(Configuration { fabric, named, polls, terms, one_memory, users, exports, fails_over })
+        Configuration { fabric, named, polls, terms, one_memory, users, exports, fails_over }.checked()
     }
 
     fn node(&self, key: &'static str, number: &Spanned<u32>) -> Result<NodeId, ConfigError> {

@@ -162,3 +162,23 @@ fn environment_names_another_one_memory_than_the_file() {
     assert_eq!(memory("", Some("/y")).unwrap(), Some((PathBuf::from("/y"), 4)));
     assert!(matches!(memory("", Some("")), Err(ConfigError::NoPath)));
 }
+
+#[test]
+fn keys_that_one_memory_does_not_keep_are_refused() {
+    let memory = "[fabric]\nmemory = \"/x\"\n";
+    for (key, text) in [
+        ("access", "[access]\nnodes = [8]"),
+        ("access", "[[access.segments]]\nids = [1]"),
+        ("nodes.user", "[[nodes]]\nid = 4\n[[nodes]]\nid = 8\nuser = 65531"),
+        ("memory.huge_pages", "[memory]\nhuge_pages = true"),
+        ("memory.locked", "[memory]\nlocked = true"),
+    ] {
+        let why = read(&format!("{memory}{text}"), None).unwrap_err();
+        assert!(why.starts_with(&format!("`{key}` is not for members that share /x: ")), "{why}");
+        // The environment may name the memory, too.
+        let read = read(text, None).unwrap();
+        read.clone().with_memory(None).unwrap();
+        let refused = read.with_memory(Some("/y".into())).unwrap_err();
+        assert!(matches!(refused, ConfigError::NotOfOneMemory { .. }), "{refused}");
+    }
+}

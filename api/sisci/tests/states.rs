@@ -48,7 +48,7 @@ const LOCAL: &[(&str, [&str; 3])] = &[
     ("available s 0 0x1", ["ILLEGAL_FLAG"; 3]),
     ("unavailable s 0", ["SEGMENT_NOT_PREPARED", "ILLEGAL_OPERATION", "OK"]),
     ("unavailable s 0 FORCE_DISCONNECT", ["SEGMENT_NOT_PREPARED", "OK", "OK"]),
-    ("unavailable s 0 NOTIFY", ["FLAG_NOT_IMPLEMENTED"; 3]),
+    ("unavailable s 0 NOTIFY", ["SEGMENT_NOT_PREPARED", "ILLEGAL_OPERATION", "OK"]),
     ("unavailable s 0 0x80", ["ILLEGAL_FLAG"; 3]),
     ("unavailable s 16", ["ILLEGAL_ADAPTERNO"; 3]),
     ("map s m 0 4096", ["OK"; 3]),

@@ -138,7 +138,8 @@ impl Record {
         }
         // Relaxed, twice: as in `free_cell` and `pin`.
         cell.store(bits, Ordering::Relaxed);
-        light_barrier(false);
+        // In loom's models users fence.
+        light_barrier(cfg!(loom));
         Some(ShortPin { cell, bits })
     }
 

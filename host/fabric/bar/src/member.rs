@@ -136,8 +136,8 @@ impl BarMember {
     }
 
     /// Makes a call, and waits until it is done. To map parts of segments there are [`BarMember::map_local`] and
-    /// [`BarMember::map_remote`]. Segments that are empty or held by several are not built and refused, as their like are
-    /// ([`Refusal::NotSupported`]).
+    /// [`BarMember::map_remote`]. Segments that are empty, groups, and segments that several hold are not built: who makes or connects to one is
+    /// refused ([`Refusal::NotSupported`]).
     ///
     /// # Errors
     /// What is wrong, by the codes of SISCI.
@@ -153,6 +153,8 @@ impl BarMember {
             Call::Register { .. } | Call::FindHolder { .. } | Call::Hold { .. } | Call::Share { .. } => {
                 Err(Refusal::NotSupported)
             }
+            // Nobody makes a group here, so an attempt would wait for one in vain.
+            Call::Connect { node: NodeId::GROUPS, .. } => Err(Refusal::NotSupported),
             // An interrupt is more than its tables.
             Call::CreateInterrupt { .. }
             | Call::CreateSharedInterrupt { .. }

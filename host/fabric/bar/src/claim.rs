@@ -19,7 +19,7 @@ use crate::space::Space;
 /// Takes a slot, any or the one that is wanted, for the member of a number. With another layout than that of the header it would be words of
 /// other members, and is given back.
 pub(crate) fn claim(space: &Space, number: u64, wanted: Option<usize>) -> Result<usize, OpenError> {
-    let slot = take_one(space, number, wanted)?;
+    let slot = take_one(space, number, wanted, pause)?;
     if let Err(error) = space.check_header() {
         swap(space, slot, (number, 0));
         return Err(error);
@@ -27,53 +27,106 @@ pub(crate) fn claim(space: &Space, number: u64, wanted: Option<usize>) -> Result
     Ok(slot)
 }
 
-fn take_one(space: &Space, number: u64, wanted: Option<usize>) -> Result<usize, OpenError> {
+/// Several that come at once take slots from each other, and a slot that one of them has taken may be free a moment later. So slots are tried
+/// again after each pause, and none is left only when each has a member that was seen to live.
+fn take_one(
+    space: &Space,
+    number: u64,
+    wanted: Option<usize>,
+    mut pause: impl FnMut(Duration) -> Duration,
+) -> Result<usize, OpenError> {
     let slots = space.layout.members;
-    if let Some(slot) = wanted.filter(|slot| *slot >= slots) {
-        return Err(OpenError::SlotTaken { slot });
+    let refused = || wanted.map_or(OpenError::Full { slots }, |slot| OpenError::SlotTaken { slot });
+    if wanted.is_some_and(|slot| slot >= slots) {
+        return Err(refused());
     }
     let candidates: Vec<usize> = wanted.map_or_else(|| (0..slots).collect(), |slot| vec![slot]);
-    let any = |_| true;
-    if let Some(slot) = candidates.iter().find(|slot| take(space, **slot, (0, number), any)) {
-        return Ok(*slot);
-    }
-    let watched = watch(space, pause);
-    let silent = |slot: &&usize| watched[**slot].silent.is_some();
-    let taken = candidates.iter().filter(silent).find(|slot| {
-        let before = watched[**slot].silent.unwrap_or(0);
-        take(space, **slot, (before, number), |other| watched[other].silent.is_none())
-    });
-    match (taken, wanted) {
-        (Some(slot), _) => Ok(*slot),
-        (None, Some(slot)) => Err(OpenError::SlotTaken { slot }),
-        (None, None) => Err(OpenError::Full { slots }),
+    let mut watch = Watch::begin(space);
+    loop {
+        let lives = |slot: usize| !watch.is_silent(slot);
+        let take_from = |slot: &usize, before| take(space, *slot, (before, number), lives);
+        let free = candidates.iter().find(|slot| take_from(slot, 0));
+        let silent = |slot: &&usize| watch.is_silent(**slot);
+        let taken = free.or_else(|| {
+            let mut silent = candidates.iter().filter(silent);
+            silent.find(|slot| take_from(slot, watch.slots[**slot].number))
+        });
+        if let Some(slot) = taken {
+            return Ok(*slot);
+        }
+        if watch.is_over(&candidates) {
+            return Err(refused());
+        }
+        let time = pause(Heartbeat::of::<MappedFile>().period() / 2);
+        watch.look(space, time);
     }
 }
 
-/// What a slot was while it was watched.
+/// What was seen of a slot so far.
 #[derive(Clone, Copy, Debug)]
 struct Watched {
-    /// The number that it had all the time, without a beat; zero is nobody's. `None`: its member lives.
-    silent: Option<u64>,
+    number: u64,
+    beat: u64,
+    /// How long both have been the same.
+    silent: Duration,
+    /// Whether the member of this number has beaten.
+    has_beaten: bool,
 }
 
-/// Watches all slots for the bound and a period. A pause counts as a period at most: when all processes were stopped together, those of live
-/// members need the time after it to beat.
-fn watch(space: &Space, mut pause: impl FnMut(Duration) -> Duration) -> Vec<Watched> {
-    let heartbeat = Heartbeat::of::<MappedFile>();
-    let words = |slot| (space.number(slot).load_acquire(), space.beat(slot).load_acquire());
-    let first: Vec<_> = (0..space.layout.members).map(words).collect();
-    let mut watched: Vec<_> = first.iter().map(|(number, _)| Watched { silent: Some(*number) }).collect();
-    let mut elapsed = Duration::ZERO;
-    while elapsed < heartbeat.bound() + heartbeat.period() {
-        elapsed += pause(heartbeat.period() / 2).min(heartbeat.period());
-        for (slot, watched) in watched.iter_mut().enumerate() {
-            if words(slot) != first[slot] {
-                watched.silent = None;
+/// All slots while they are watched.
+#[derive(Debug)]
+struct Watch {
+    slots: Vec<Watched>,
+    elapsed: Duration,
+}
+
+impl Watch {
+    fn begin(space: &Space) -> Self {
+        let watched = |slot| {
+            let (number, beat) = Watch::words(space, slot);
+            Watched { number, beat, silent: Duration::ZERO, has_beaten: false }
+        };
+        Watch { slots: (0..space.layout.members).map(watched).collect(), elapsed: Duration::ZERO }
+    }
+
+    fn words(space: &Space, slot: usize) -> (u64, u64) {
+        (space.number(slot).load_acquire(), space.beat(slot).load_acquire())
+    }
+
+    /// The bound and a period.
+    fn limit() -> Duration {
+        let heartbeat = Heartbeat::of::<MappedFile>();
+        heartbeat.bound() + heartbeat.period()
+    }
+
+    /// Looks at all slots after a pause, which counts as a period at most: when all processes were stopped together, those of live members
+    /// need the time after it to beat.
+    fn look(&mut self, space: &Space, pause: Duration) {
+        let time = pause.min(Heartbeat::of::<MappedFile>().period());
+        self.elapsed += time;
+        for (slot, watched) in self.slots.iter_mut().enumerate() {
+            let (number, beat) = Watch::words(space, slot);
+            if number != watched.number {
+                *watched = Watched { number, beat, silent: Duration::ZERO, has_beaten: false };
+            } else if beat != watched.beat {
+                *watched = Watched { number, beat, silent: Duration::ZERO, has_beaten: true };
+            } else {
+                watched.silent += time;
             }
         }
     }
-    watched
+
+    /// Whether a slot has had nobody, or somebody without a beat, for the bound.
+    fn is_silent(&self, slot: usize) -> bool {
+        self.slots[slot].silent >= Watch::limit()
+    }
+
+    /// Whether there is nothing more to wait for: each of the slots has a member that lives, or is held by one and was for the bound once more.
+    fn is_over(&self, candidates: &[usize]) -> bool {
+        let all_live =
+            || candidates.iter().all(|slot| self.slots[*slot].has_beaten && !self.is_silent(*slot));
+        self.elapsed >= 2 * Watch::limit() || self.elapsed >= Watch::limit() && all_live()
+    }
 }
 
 /// Sleeps; how long it was.
@@ -135,7 +188,7 @@ mod tests {
     use crate::memory::BarMemory;
 
     fn space(members: usize) -> (tempfile::TempDir, Arc<Space>) {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
         let path = dir.path().join("bar");
         File::create(&path).unwrap().set_len(4 << 20).unwrap();
         let space = Space::open(&BarMemory::File(path), members, OnLoss::Fatal).unwrap();
@@ -161,13 +214,75 @@ mod tests {
     fn member_that_was_stopped_together_with_who_watches_has_time_to_beat() {
         let (_dir, space) = space(2);
         (0..2).for_each(|slot| space.number(slot).store(5));
+        let mut watch = Watch::begin(&space);
+        for beats in 1.. {
+            space.beat(1).store(beats / 2);
+            watch.look(&space, Duration::from_secs(3600));
+            if watch.elapsed >= Watch::limit() {
+                break;
+            }
+        }
+        assert_eq!([0, 1].map(|slot| watch.is_silent(slot)), [true, false]);
+    }
+
+    /// Two slots whose members are dead and had connected to each other, and what happens after each pause of who claims one.
+    fn claim_while(happens: impl Fn(&Space, usize)) -> Result<usize, OpenError> {
+        let (_dir, space) = space(2);
+        for slot in 0..2 {
+            space.number(slot).store(5 + slot as u64);
+            space.holds(slot, 1 - slot).store(5 + (1 - slot) as u64);
+        }
         let mut pauses = 0;
-        let watched = watch(&space, |_| {
+        take_one(&space, 9, None, |time| {
             pauses += 1;
-            space.beat(1).store(pauses / 2);
-            Duration::from_secs(3600)
+            happens(&space, pauses);
+            time
+        })
+    }
+
+    fn pauses_of_the_bound() -> usize {
+        let half = Heartbeat::of::<MappedFile>().period() / 2;
+        Watch::limit().as_nanos().div_ceil(half.as_nanos()) as usize
+    }
+
+    /// Who has just taken the other slot has not cleared yet what the dead one held.
+    #[test]
+    fn slot_is_taken_though_another_was_taken_at_the_last_moment() {
+        let last = pauses_of_the_bound();
+        let taken = claim_while(|space, pauses| match pauses.cmp(&last) {
+            std::cmp::Ordering::Less => {}
+            std::cmp::Ordering::Equal => space.number(0).store(7),
+            std::cmp::Ordering::Greater => {
+                space.holds(0, 1).store(0);
+                space.beat(0).store(pauses as u64);
+            }
         });
-        assert_eq!([0, 1].map(|slot| watched[slot].silent), [Some(5), None]);
+        assert!(matches!(taken, Ok(1)), "{taken:?}");
+    }
+
+    /// Two others have taken both; one of them gives its slot back.
+    #[test]
+    fn slot_that_another_takes_and_gives_back_is_free() {
+        let last = pauses_of_the_bound();
+        let taken = claim_while(|space, pauses| {
+            (0..2).for_each(|slot| space.holds(slot, 1 - slot).store(0));
+            space.number(0).store(if pauses == last { 7 } else { 0 });
+            space.number(1).store(8);
+            space.beat(1).store(pauses as u64);
+            if pauses < last {
+                space.number(0).store(5);
+            }
+        });
+        assert!(matches!(taken, Ok(0)), "{taken:?}");
+    }
+
+    #[test]
+    fn who_comes_while_others_take_all_slots_is_refused() {
+        let taken = claim_while(|space, pauses| {
+            (0..2).for_each(|slot| space.number(slot).store(7 + slot as u64));
+            (0..2).for_each(|slot| space.beat(slot).store(pauses as u64));
+        });
+        assert!(matches!(taken, Err(OpenError::Full { slots: 2 })), "{taken:?}");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 mod support;
 
 use rustix::process::Signal;
-use support::{Memory, Process};
+use support::{MEMBERS, Memory, Process};
 
 #[test]
 fn role() {
@@ -96,6 +96,39 @@ fn memory_that_a_killed_user_had_connected_to_is_nobody_elses() {
     owner.expect("remove s", "ok");
     owner.expect("create t 8 1200000", "Nospc");
     owner.finish();
+}
+
+/// All slots are those of members that were killed and had connected to each other.
+fn full_of_dead() -> Memory {
+    let memory = Memory::new();
+    let mut members: Vec<_> = (0..MEMBERS).map(|_| memory.member(4)).collect();
+    make(&mut members[0]);
+    for user in &mut members[1..] {
+        user.expect("connect s 4 7 forever", "ok 1000");
+    }
+    members.into_iter().for_each(Process::kill);
+    memory
+}
+
+#[test]
+fn as_many_as_there_are_slots_come_at_once_after_all_were_killed_and_each_has_one() {
+    let memory = full_of_dead();
+    let mut joined = memory.start_together(MEMBERS, 8);
+    joined.sort_by(|one, other| one.1.cmp(&other.1));
+    let said: Vec<_> = joined.iter().map(|(_, said)| said.as_str()).collect();
+    assert_eq!(said, ["joined 0", "joined 1", "joined 2", "joined 3"]);
+    joined.into_iter().for_each(|(process, _)| process.finish());
+}
+
+#[test]
+fn of_one_more_than_there_are_slots_one_is_refused() {
+    let memory = full_of_dead();
+    let mut joined = memory.start_together(MEMBERS + 1, 8);
+    joined.sort_by(|one, other| one.1.cmp(&other.1));
+    let said: Vec<_> = joined.iter().map(|(_, said)| said.as_str()).collect();
+    let full = "not joined: all 4 slots of the memory are taken";
+    assert_eq!(said, ["joined 0", "joined 1", "joined 2", "joined 3", full]);
+    joined.into_iter().for_each(|(process, _)| process.finish());
 }
 
 #[test]

@@ -70,7 +70,7 @@ impl Memory {
                 std::process::abort();
             }
         });
-        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
         let path = dir.path().join("bar");
         File::create(&path).unwrap().set_len(bytes).unwrap();
         Memory { _dir: dir, path, _watchdog: alive }
@@ -104,6 +104,18 @@ impl Memory {
         let joined = process.hear();
         assert!(joined.starts_with("joined"), "{joined}");
         process
+    }
+
+    /// Processes that are to be members of a node and begin at the same time, with what each says of that.
+    pub fn start_together(&self, count: usize, node: u16) -> Vec<(Process, String)> {
+        let begun: Vec<_> = (0..count).map(|_| Process::start(&self.path, node, "")).collect();
+        begun
+            .into_iter()
+            .map(|mut process| {
+                let said = process.hear();
+                (process, said)
+            })
+            .collect()
     }
 
     /// A process that is to be a member, with what it says of that.

@@ -229,7 +229,7 @@ fn open_bar(memory: &OneMemory, config: &Configuration) -> Outcome<BarMember> {
         return Err(failure(errors::SYSTEM, why));
     }
     if let Some(bytes) = bytes {
-        BarMemory::make_file(path, *bytes).map_err(|error| not_joined(&error))?;
+        BarMemory::make_file(path, *bytes, *members).map_err(|error| not_joined(&error))?;
     }
     let guard = FaultGuard::install().map_err(|error| not_joined(&error))?;
     let fabric = &config.fabric;

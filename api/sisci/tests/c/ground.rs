@@ -34,7 +34,7 @@ impl Ground {
     pub fn place_of(self, members: usize) -> tempfile::TempDir {
         let place = match self {
             Ground::Kernel => tempfile::tempdir().unwrap(),
-            Ground::File => tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap(),
+            Ground::File => tempfile::tempdir_in("/dev/shm").unwrap(),
         };
         if self == Ground::File {
             let text = format!(

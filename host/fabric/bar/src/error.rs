@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use beeline_fabric::Refusal;
 use beeline_mmio::SegmentError;
 
+use crate::layout::Layout;
+
 /// Why a process does not become a member.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -20,9 +22,26 @@ pub enum OpenError {
     Memory(#[from] SegmentError),
     /// The memory has no room for so many members.
     #[error(
-        "a memory of {bytes} bytes is too small for {members} members; {members} need more bytes, or take fewer of them (2 to 16)"
+        "a memory of {bytes} bytes is too small for {members} members, who need {needed} bytes: make it larger, or take fewer members"
     )]
-    TooSmall { bytes: u64, members: usize },
+    TooSmall { bytes: u64, members: usize, needed: u64 },
+    #[error("a memory has 2 to 16 members, and not {members}")]
+    Members { members: usize },
+    /// The file system has no room for a file of this size.
+    #[error(
+        "cannot make {} of {bytes} bytes: its file system has {free} bytes free, and {members} members need {needed} at least", path.display()
+    )]
+    NoRoom { path: PathBuf, bytes: u64, free: u64, members: usize, needed: u64 },
+    /// The file is on a disk, or on another file system that is no memory.
+    #[error(
+        "{} is on a file system of type {found:#x}, which is neither tmpfs nor hugetlbfs: take a file in /dev/shm", path.display()
+    )]
+    NoMemory { path: PathBuf, found: u64 },
+    /// The file has no byte: it was made without a size, or cut.
+    #[error(
+        "{} is empty, so nobody can be a member: delete it when no process uses it any more, and have it made with a size (`bytes`, or `truncate -s`)", path.display()
+    )]
+    Empty { path: PathBuf },
     /// The memory was used for something else, or by another version.
     #[error(
         "the memory has something else in it: its first word is {found:#x}; fill it with zeros if nobody uses it"
@@ -49,6 +68,16 @@ pub enum OpenError {
     /// The process is out of threads.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
+}
+
+impl OpenError {
+    /// Of a memory that has no layout for so many members.
+    pub(crate) fn too_small(bytes: u64, members: usize) -> Self {
+        match Layout::least_bytes(members) {
+            Some(needed) => OpenError::TooSmall { bytes, members, needed },
+            None => OpenError::Members { members },
+        }
+    }
 }
 
 /// Why a part of a segment is not mapped.

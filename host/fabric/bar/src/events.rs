@@ -88,9 +88,9 @@ mod tests {
 
     #[test]
     fn user_whose_words_are_gone_with_the_file_is_lost_and_has_not_disconnected() {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
         let path = dir.path().join("bar");
-        BarMemory::make_file(&path, 8 << 20).unwrap();
+        BarMemory::make_file(&path, 8 << 20, 2).unwrap();
         let [owner, user] = [4, 8].map(|node| {
             let (node, adapter, nodes) = (NodeId(node), AdapterNumber::new(0).unwrap(), [4, 8].map(NodeId));
             let on_loss = OnLoss::Guarded(FaultGuard::install().unwrap());

@@ -50,6 +50,13 @@ impl Layout {
         Layout::of(bytes, members, entries)
     }
 
+    /// The smallest memory of so many members; `None` if there is none of so many.
+    pub(crate) fn least_bytes(members: usize) -> Option<u64> {
+        let fewest = ENTRIES[ENTRIES.len() - 1];
+        let is_sound = Layout::MEMBERS.contains(&members);
+        is_sound.then(|| Layout::control_bytes(members, fewest) + members as u64 * ALIGN)
+    }
+
     /// That of numbers which anybody may have written; `None` if there is none.
     pub(crate) fn of(bytes: u64, members: usize, entries: u32) -> Option<Self> {
         let is_sound = Layout::MEMBERS.contains(&members) && ENTRIES.contains(&entries);
@@ -228,6 +235,16 @@ mod tests {
         assert_eq!(Layout::of(control + 8 * ALIGN - 1, 8, 64), None);
         assert_eq!(Layout::of(control + 8 * ALIGN, 8, 64).unwrap().area_bytes, ALIGN);
         assert_eq!((Layout::new(0, 2), sound.entries), (None, 256));
+    }
+
+    #[test]
+    fn memory_of_the_least_bytes_has_a_layout_and_none_of_one_byte_less() {
+        for members in 2..=16 {
+            let least = Layout::least_bytes(members).unwrap();
+            assert!(Layout::new(least, members).is_some(), "{members}");
+            assert_eq!(Layout::new(least - 1, members), None, "{members}");
+        }
+        assert_eq!([0, 1, 17].map(Layout::least_bytes), [None; 3]);
     }
 
     #[test]

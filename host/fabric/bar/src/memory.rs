@@ -6,16 +6,20 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use beeline_mmio::{BarKind, HugePages, MappedSegment, PciAddress, SegmentError, SegmentOptions};
+use beeline_mmio::{BarKind, HugePages, MappedSegment, OnLoss, PciAddress, SegmentError, SegmentOptions};
 
 use crate::error::OpenError;
+use crate::layout::Layout;
 
 const PAGE_BYTES: u64 = 4096;
+/// `TMPFS_MAGIC` and `HUGETLBFS_MAGIC` of Linux's `magic.h`.
+const TMPFS: u64 = 0x0102_1994;
+const HUGETLBFS: u64 = 0x9584_58f6;
 
 /// The memory that members share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BarMemory {
-    /// A file that is there: on tmpfs or hugetlbfs, or a device's that can be mapped as a file.
+    /// A file that is there, on tmpfs or hugetlbfs.
     File(PathBuf),
     /// A BAR of a PCI function, as that of ivshmem in a guest.
     Bar { address: PciAddress, index: u8, kind: BarKind },
@@ -27,26 +31,33 @@ impl BarMemory {
         bar_of(path).unwrap_or_else(|| BarMemory::File(path.to_owned()))
     }
 
-    /// Makes the file of a path, all zero, unless there is one. Of several processes that do so at the same time one has made it.
+    /// Makes the file of a path for so many members, all zero, unless there is one. Of several processes that do so at the same time one has
+    /// made it. Nothing is left of a file that cannot be used.
     ///
     /// # Errors
-    /// The file is not there and cannot be made.
-    pub fn make_file(path: &Path, bytes: u64) -> Result<(), OpenError> {
+    /// The file is not there, and cannot be made or mapped; it would be too small, larger than what is free, or no memory.
+    pub fn make_file(path: &Path, bytes: u64, members: usize) -> Result<(), OpenError> {
         if path.exists() {
             return Ok(());
+        }
+        if Layout::new(bytes, members).is_none() {
+            return Err(OpenError::too_small(bytes, members));
         }
         let failed = |error| OpenError::NotMade { path: path.to_owned(), bytes, error };
         let random = getrandom::u64().map_err(OpenError::Random)?;
         // Under a name of its own until it has its size: whoever opens it before would find it too small.
         let mut name = path.as_os_str().to_owned();
         name.push(format!(".{random:016x}"));
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&name).map_err(failed)?;
-        let made = file.set_len(bytes).and_then(|()| match std::fs::hard_link(&name, path) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-            linked => linked,
-        });
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create_new(true).mode(0o600).open(&name).map_err(failed)?;
+        // Before it has its own name: from then on others may use it.
+        let made =
+            prepare(&file, path, (bytes, members)).and_then(|()| match std::fs::hard_link(&name, path) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+                linked => linked.map_err(failed),
+            });
         std::fs::remove_file(&name).map_err(failed)?;
-        made.map_err(failed)
+        made
     }
 
     /// Opens it, for loads and stores.
@@ -56,10 +67,41 @@ impl BarMemory {
                 Ok(Source::Bar { address: *address, index: *index, kind: *kind })
             }
             BarMemory::File(path) => {
-                let opened = OpenOptions::new().read(true).write(true).open(path);
-                opened.map(Source::File).map_err(|error| OpenError::File { path: path.clone(), error })
+                let failed = |error| OpenError::File { path: path.clone(), error };
+                let file = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
+                check_file_system(&file, path)?;
+                if file.metadata().map_err(failed)?.len() == 0 {
+                    return Err(OpenError::Empty { path: path.clone() });
+                }
+                Ok(Source::File(file))
             }
         }
+    }
+}
+
+/// Gives a file its size, and looks whether it can be mapped.
+fn prepare(file: &File, path: &Path, (bytes, members): (u64, usize)) -> Result<(), OpenError> {
+    let failed = |error| OpenError::NotMade { path: path.to_owned(), bytes, error };
+    let found = check_file_system(file, path)?;
+    let room = rustix::fs::fstatvfs(file).map_err(|errno| failed(errno.into()))?;
+    let free = room.f_bavail.saturating_mul(room.f_frsize);
+    // A tmpfs without a limit says that it has no blocks. Huge pages are reserved by a map.
+    if found == TMPFS && room.f_blocks != 0 && bytes > free {
+        let needed = Layout::least_bytes(members).unwrap_or(0);
+        return Err(OpenError::NoRoom { path: path.to_owned(), bytes, free, members, needed });
+    }
+    file.set_len(bytes).map_err(failed)?;
+    map_file(file, SegmentOptions { on_loss: OnLoss::Fatal, ..SegmentOptions::default() })?;
+    Ok(())
+}
+
+/// What file system a file is on, which is tmpfs or hugetlbfs: the pages of others are written to a disk, and other kernels do not see them.
+fn check_file_system(file: &File, path: &Path) -> Result<u64, OpenError> {
+    let stat = rustix::fs::fstatfs(file);
+    let stat = stat.map_err(|errno| OpenError::File { path: path.to_owned(), error: errno.into() })?;
+    match stat.f_type as u64 {
+        found @ (TMPFS | HUGETLBFS) => Ok(found),
+        found => Err(OpenError::NoMemory { path: path.to_owned(), found }),
     }
 }
 
@@ -146,12 +188,12 @@ mod tests {
 
     #[test]
     fn file_that_several_make_at_once_has_its_size_and_nothing_else_is_left() {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
         let path = dir.path().join("bar");
         let sizes = [1 << 20, 2 << 20];
         std::thread::scope(|scope| {
             let make = |bytes| {
-                BarMemory::make_file(&path, bytes).unwrap();
+                BarMemory::make_file(&path, bytes, 2).unwrap();
                 path.metadata().unwrap().len()
             };
             let makers: Vec<_> = (0..8).map(|at| scope.spawn(move || make(sizes[at % 2]))).collect();
@@ -160,15 +202,56 @@ mod tests {
         });
         let names: Vec<_> = dir.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names, ["bar"]);
-        assert!(BarMemory::make_file(&dir.path().join("none/bar"), 4096).is_err());
+        assert!(BarMemory::make_file(&dir.path().join("none/bar"), 1 << 20, 2).is_err());
     }
 
     #[test]
     fn file_that_is_there_is_left_as_it_is() {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
         let path = dir.path().join("bar");
         std::fs::write(&path, "kept").unwrap();
-        BarMemory::make_file(&path, 1 << 20).unwrap();
+        BarMemory::make_file(&path, 1 << 20, 2).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"kept");
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_file_that_is_too_small_or_too_large() {
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        let path = dir.path().join("bar");
+        let make = |bytes, members| BarMemory::make_file(&path, bytes, members).unwrap_err().to_string();
+        let needed = Layout::least_bytes(4).unwrap();
+        let small = make(4096, 4);
+        assert!(small.contains(&format!("4 members, who need {needed} bytes")), "{small}");
+        assert_eq!(make(1 << 20, 17), "a memory has 2 to 16 members, and not 17");
+        for bytes in [1 << 60, u64::MAX] {
+            let large = make(bytes, 4);
+            assert!(large.contains(&bytes.to_string()) && large.contains(&needed.to_string()), "{large}");
+        }
+        assert_eq!(dir.path().read_dir().unwrap().count(), 0);
+    }
+
+    #[test]
+    fn file_that_is_empty_is_named_and_refused() {
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        let path = dir.path().join("bar");
+        File::create(&path).unwrap();
+        let refused = BarMemory::File(path.clone()).open().unwrap_err().to_string();
+        assert!(refused.starts_with(&format!("{} is empty", path.display())), "{refused}");
+    }
+
+    /// `/proc` is no memory, nor are the sources of this crate where they are on a disk.
+    #[test]
+    fn file_that_is_no_memory_is_refused() {
+        let path = PathBuf::from("/proc/self/comm");
+        let refused = BarMemory::File(path).open();
+        assert!(matches!(refused, Err(OpenError::NoMemory { .. })), "{refused:?}");
+        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = folder.path().join("bar");
+        let is_memory = matches!(rustix::fs::statfs(folder.path()).unwrap().f_type as u64, TMPFS | HUGETLBFS);
+        if !is_memory {
+            let refused = BarMemory::make_file(&path, 1 << 20, 2);
+            assert!(matches!(refused, Err(OpenError::NoMemory { .. })), "{refused:?}");
+            assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+        }
     }
 }

@@ -68,7 +68,7 @@ impl Space {
         let segment = source.map(SegmentOptions { on_loss, ..SegmentOptions::default() })?;
         let found = segment.bytes() as u64;
         // A page, so that there is a header to look at.
-        let too_small = || OpenError::TooSmall { bytes: found, members };
+        let too_small = || OpenError::too_small(found, members);
         let region = segment.region().filter(|region| region.bytes() >= 4096).ok_or_else(too_small)?;
         let [format, bytes, counts] = [FORMAT_AT, BYTES_AT, COUNTS_AT].map(|at| region.word(at));
         let layout = match format.load_acquire() {
@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     fn memory(bytes: u64) -> (tempfile::TempDir, BarMemory) {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
         let path = dir.path().join("bar");
         File::create(&path).unwrap().set_len(bytes).unwrap();
         (dir, BarMemory::File(path))
@@ -320,7 +320,10 @@ mod tests {
     #[test]
     fn memory_of_something_else_is_refused() {
         let (_dir, small) = memory(2048);
-        assert!(matches!(open(&small, 2), Err(OpenError::TooSmall { .. })));
+        let refused = open(&small, 2);
+        let needed = Layout::least_bytes(2).unwrap();
+        assert!(matches!(refused, Err(OpenError::TooSmall { needed: found, .. }) if found == needed));
+        assert!(matches!(open(&small, 17), Err(OpenError::Members { members: 17 })));
         let (_dir, memory) = memory(4 << 20);
         let space = open(&memory, 4).unwrap();
         for counts in [0, 4, 64 << 32 | 17, u64::MAX] {

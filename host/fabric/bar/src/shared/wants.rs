@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn piece_of_memory_is_given_back_after_a_beat_and_not_once_the_slot_is_another_members() {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
         let path = dir.path().join("bar");
         File::create(&path).unwrap().set_len(4 << 20).unwrap();
         let (node, adapter) = (NodeId(4), AdapterNumber::new(0).unwrap());

@@ -82,6 +82,24 @@ pub enum ConfigError {
     Value { path: PathBuf, line: usize, key: &'static str, value: String, why: &'static str },
 }
 
+/// What the environment says, before the file.
+#[derive(Default)]
+pub(crate) struct Said {
+    /// The value of [`NODE_VARIABLE`], which is not read yet.
+    pub(crate) node: Option<OsString>,
+    /// The value of [`MEMORY_VARIABLE`], which is not empty.
+    memory: Option<PathBuf>,
+}
+
+impl Said {
+    fn new(node: Option<OsString>, memory: Option<OsString>) -> Result<Self, ConfigError> {
+        match memory {
+            Some(path) if path.is_empty() => Err(ConfigError::NoPath),
+            memory => Ok(Said { node, memory: memory.map(PathBuf::from) }),
+        }
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -92,7 +110,7 @@ struct File {
     #[serde(default)]
     memory: OfMemory,
     sysfs: Option<PathBuf>,
-    fabric: Option<OfFabric>,
+    fabric: Option<Spanned<OfFabric>>,
     access: Option<OfAccess>,
     #[serde(default)]
     adapters: OfAdapters,
@@ -132,22 +150,12 @@ impl Configuration {
     /// # Errors
     /// What is wrong with them.
     pub fn read() -> Result<Self, ConfigError> {
-        let node = std::env::var_os(NODE_VARIABLE);
-        let read = match std::env::var_os(FILE_VARIABLE) {
-            Some(path) => Self::of_file(Path::new(&path), node),
-            None if Path::new(FILE).exists() => Self::of_file(Path::new(FILE), node),
-            None => Self::of_environment(node),
-        };
-        read?.with_memory(std::env::var_os(MEMORY_VARIABLE))
-    }
-
-    /// This, with the memory that the environment names.
-    fn with_memory(self, path: Option<OsString>) -> Result<Self, ConfigError> {
-        if path.as_ref().is_some_and(|path| path.is_empty()) {
-            return Err(ConfigError::NoPath);
+        let said = Said::new(std::env::var_os(NODE_VARIABLE), std::env::var_os(MEMORY_VARIABLE))?;
+        match std::env::var_os(FILE_VARIABLE) {
+            Some(path) => Self::read_file(Path::new(&path), said),
+            None if Path::new(FILE).exists() => Self::read_file(Path::new(FILE), said),
+            None => Self::of_environment(said),
         }
-        let one_memory = OneMemory::with_variable(self.one_memory, path.map(PathBuf::from));
-        Configuration { one_memory, ..self }.checked()
     }
 
     /// Fails for keys that would be ignored: who asks for protection must not believe that it is there.
@@ -171,20 +179,24 @@ impl Configuration {
     /// # Errors
     /// As for [`Configuration::read`].
     pub fn of_file(path: &Path, node: Option<OsString>) -> Result<Self, ConfigError> {
+        Self::read_file(path, Said { node, memory: None })
+    }
+
+    fn read_file(path: &Path, said: Said) -> Result<Self, ConfigError> {
         let text = std::fs::read_to_string(path)
             .map_err(|error| ConfigError::Unreadable { path: path.to_owned(), error })?;
-        Self::of_text(path, &text, node)
+        Self::of_text(path, &text, said)
     }
 
     /// What a file of this text says.
-    pub(crate) fn of_text(path: &Path, text: &str, node: Option<OsString>) -> Result<Self, ConfigError> {
+    pub(crate) fn of_text(path: &Path, text: &str, said: Said) -> Result<Self, ConfigError> {
         let file: File = toml::from_str(text)
             .map_err(|error| ConfigError::Syntax { path: path.to_owned(), error: Box::new(error) })?;
-        Reader { path, text }.configuration(file, node)
+        Reader { path, text }.configuration(file, said)
     }
 
-    fn of_environment(node: Option<OsString>) -> Result<Self, ConfigError> {
-        let node = of_variable(node)?.unwrap_or(NodeId(DEFAULT_NODE));
+    fn of_environment(said: Said) -> Result<Self, ConfigError> {
+        let node = of_variable(said.node)?.unwrap_or(NodeId(DEFAULT_NODE));
         let nodes = NODES.map(NodeId).collect();
         let fabric = FabricConfig { domain: DomainConfig::default(), node, adapters: first_adapter(), nodes };
         Ok(Configuration {
@@ -192,7 +204,7 @@ impl Configuration {
             named: Vec::new(),
             polls: false,
             terms: Terms::default(),
-            one_memory: None,
+            one_memory: said.memory.map(OneMemory::at),
             users: OtherUsers::default(),
             exports: Exports::default(),
             fails_over: false,
@@ -245,7 +257,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn configuration(&self, file: File, node: Option<OsString>) -> Result<Configuration, ConfigError> {
+    fn configuration(&self, file: File, said: Said) -> Result<Configuration, ConfigError> {
         let mut named: Vec<NamedNode> = Vec::new();
         for entry in &file.entries {
             let node = self.node("nodes.id", &entry.id)?;
@@ -264,7 +276,7 @@ impl Reader<'_> {
             named.push(NamedNode { node, name, adapters });
         }
         let of_file = file.node.as_ref().map(|node| self.node("node", node)).transpose()?;
-        let node = of_variable(node)?.or(of_file).unwrap_or(NodeId(DEFAULT_NODE));
+        let node = of_variable(said.node)?.or(of_file).unwrap_or(NodeId(DEFAULT_NODE));
         let own = named.iter().find(|named| named.node == node);
         let (adapters, nodes) = match own {
             Some(own) => (own.adapters.clone(), named.iter().map(|named| named.node).collect()),
@@ -282,8 +294,10 @@ impl Reader<'_> {
         let exports = file.access.as_ref().map(|access| access.read(&known)).transpose().map_err(refused)?;
         let exports = exports.unwrap_or_default();
         let users = OtherUsers { admitted: exports.users(), nodes: foreign };
-        let one_memory = file.fabric.as_ref().map(OfFabric::read).transpose();
-        let one_memory = one_memory.map_err(refused)?;
+        let one_memory = match &file.fabric {
+            Some(fabric) => Some(fabric.get_ref().read(said.memory, fabric.span()).map_err(refused)?),
+            None => said.memory.map(OneMemory::at),
+        };
         let OfMemory { huge_pages, locked } = file.memory;
         let sysfs = file.sysfs.unwrap_or_else(|| Terms::default().sysfs);
         let terms = Terms { huge_pages, locked, sysfs };

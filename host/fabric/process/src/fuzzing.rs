@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use crate::config::Configuration;
+use crate::config::{Configuration, Said};
 use crate::packets::{Fetch, Fetched, Hello, Welcome};
 use crate::questions::{Question, report_of, report_to_bytes};
 
@@ -35,7 +35,8 @@ pub fn report(bytes: &[u8], after: u64) -> Option<usize> {
 /// Whether a file of this text says something, as a process with this variable reads it. What it says is in the limits of a fabric, and an error
 /// says where.
 pub fn configuration(text: &str, node: Option<&str>) -> bool {
-    match Configuration::of_text(Path::new("beeline.toml"), text, node.map(OsString::from)) {
+    let said = Said { node: node.map(OsString::from), ..Said::default() };
+    match Configuration::of_text(Path::new("beeline.toml"), text, said) {
         Ok(read) => {
             assert!((1..=251).contains(&read.fabric.node.0));
             assert!(read.fabric.adapters.iter().all(|adapter| adapter.number() < 16));

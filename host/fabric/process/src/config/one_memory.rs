@@ -9,6 +9,7 @@ use toml::Spanned;
 /// The environment variable that names the memory.
 pub const MEMORY_VARIABLE: &str = "BEELINE_FABRIC_MEMORY";
 
+const PATH_KEY: &str = "fabric.memory";
 const DEFAULT_MEMBERS: usize = 4;
 const MEMBERS: RangeInclusive<u64> = 2..=16;
 
@@ -28,7 +29,8 @@ pub struct OneMemory {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OfFabric {
-    memory: Spanned<PathBuf>,
+    /// Said here, or by the environment.
+    memory: Option<Spanned<PathBuf>>,
     members: Option<Spanned<u64>>,
     bytes: Option<Spanned<u64>>,
     slot: Option<Spanned<u64>>,
@@ -50,28 +52,30 @@ impl Wrong {
 }
 
 impl OneMemory {
-    fn at(path: PathBuf) -> Self {
+    /// That of a process without a table `fabric`.
+    pub(super) fn at(path: PathBuf) -> Self {
         OneMemory { path, members: DEFAULT_MEMBERS, bytes: None, slot: None }
-    }
-
-    /// What the file says, but for the path where the environment names one.
-    pub(super) fn with_variable(of_file: Option<Self>, path: Option<PathBuf>) -> Option<Self> {
-        match (of_file, path) {
-            (of_file, None) => of_file,
-            (Some(memory), Some(path)) => Some(OneMemory { path, ..memory }),
-            (None, Some(path)) => Some(OneMemory::at(path)),
-        }
     }
 }
 
 impl OfFabric {
-    pub(super) fn read(&self) -> Result<OneMemory, Wrong> {
-        let path = self.memory.get_ref();
-        if path.as_os_str().is_empty() {
-            let (key, why) = ("fabric.memory", "it is the path of a file or a BAR");
-            return Err(Wrong { key, value: "\"\"".to_owned(), span: self.memory.span(), why });
-        }
-        let mut memory = OneMemory::at(path.clone());
+    /// What the table says; `variable` is the path that the environment names, before that of the table. `span` is where the table is.
+    pub(super) fn read(&self, variable: Option<PathBuf>, span: Range<usize>) -> Result<OneMemory, Wrong> {
+        let of_file = match &self.memory {
+            Some(path) if path.get_ref().as_os_str().is_empty() => {
+                let why = "it is the path of a file or a BAR";
+                return Err(Wrong { key: PATH_KEY, value: "\"\"".to_owned(), span: path.span(), why });
+            }
+            Some(path) => Some(path.get_ref().clone()),
+            None => None,
+        };
+        let mut memory = match variable.or(of_file) {
+            Some(path) => OneMemory::at(path),
+            None => {
+                let why = "the table or BEELINE_FABRIC_MEMORY names the path of a file or a BAR";
+                return Err(Wrong { key: PATH_KEY, value: "nothing".to_owned(), span, why });
+            }
+        };
         if let Some(members) = &self.members {
             let wrong = || Wrong::new("fabric.members", members, "a memory has 2 to 16 members");
             memory.members = inside(*members.get_ref(), MEMBERS).ok_or_else(wrong)?;

@@ -2,6 +2,10 @@
 
 use super::*;
 
+fn said(node: Option<&str>, memory: Option<&str>) -> Result<Said, ConfigError> {
+    Said::new(node.map(OsString::from), memory.map(OsString::from))
+}
+
 fn read(text: &str, node: Option<&str>) -> Result<Configuration, String> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("beeline.toml");
@@ -26,7 +30,7 @@ fn file_says_which_nodes_there_are_and_the_environment_which_one_this_is() {
 
 #[test]
 fn nothing_said_is_node_4_with_one_adapter_and_all_numbers() {
-    let of_environment = |node: Option<&str>| Configuration::of_environment(node.map(OsString::from));
+    let of_environment = |node: Option<&str>| Configuration::of_environment(said(node, None).unwrap());
     let default = of_environment(None).unwrap().fabric;
     assert_eq!((default.node, default.adapters.len(), default.nodes.len()), (NodeId(4), 1, 251));
     assert_eq!(of_environment(Some(" 8\n")).unwrap().fabric.node, NodeId(8));
@@ -147,19 +151,24 @@ fn errors_of_the_one_memory_name_file_line_and_key() {
     assert!(wrong("entries = 64").contains("line 3"), "{}", wrong("entries = 64"));
     let no_path = read("\n[fabric]\nmemory = \"\"", None).unwrap_err();
     assert_eq!(no_path, "F:3: fabric.memory = \"\"; it is the path of a file or a BAR");
-    assert!(read("[fabric]\nmembers = 4", None).unwrap_err().contains("memory"));
+    let neither = read("\n[fabric]\nmembers = 4", None).unwrap_err();
+    let why = "the table or BEELINE_FABRIC_MEMORY names the path of a file or a BAR";
+    assert_eq!(neither, format!("F:2: fabric.memory = nothing; {why}"));
 }
 
 #[test]
 fn environment_names_another_one_memory_than_the_file() {
     let memory = |text: &str, variable: Option<&str>| {
-        let read = read(text, None).unwrap().with_memory(variable.map(OsString::from));
+        let read = Configuration::of_text(Path::new("F"), text, said(None, variable)?);
         read.map(|read| read.one_memory.map(|memory| (memory.path, memory.members)))
     };
     let of_file = "[fabric]\nmemory = \"/x\"\nmembers = 2";
     assert_eq!(memory(of_file, None).unwrap(), Some((PathBuf::from("/x"), 2)));
     assert_eq!(memory(of_file, Some("/y")).unwrap(), Some((PathBuf::from("/y"), 2)));
+    assert_eq!(memory("[fabric]\nmembers = 2", Some("/y")).unwrap(), Some((PathBuf::from("/y"), 2)));
     assert_eq!(memory("", Some("/y")).unwrap(), Some((PathBuf::from("/y"), 4)));
+    let without_file = Configuration::of_environment(said(None, Some("/y")).unwrap()).unwrap();
+    assert_eq!(without_file.one_memory.unwrap().path, PathBuf::from("/y"));
     assert!(matches!(memory("", Some("")), Err(ConfigError::NoPath)));
 }
 
@@ -176,9 +185,9 @@ fn keys_that_one_memory_does_not_keep_are_refused() {
         let why = read(&format!("{memory}{text}"), None).unwrap_err();
         assert!(why.starts_with(&format!("`{key}` is not for members that share /x: ")), "{why}");
         // The environment may name the memory, too.
-        let read = read(text, None).unwrap();
-        read.clone().with_memory(None).unwrap();
-        let refused = read.with_memory(Some("/y".into())).unwrap_err();
+        read(text, None).unwrap();
+        let refused =
+            Configuration::of_text(Path::new("F"), text, said(None, Some("/y")).unwrap()).unwrap_err();
         assert!(matches!(refused, ConfigError::NotOfOneMemory { .. }), "{refused}");
     }
 }

@@ -31,11 +31,22 @@
  * table `[fabric]` of the configuration has its path, `memory`, before which BEELINE_FABRIC_MEMORY counts: a file on tmpfs or
  * hugetlbfs, or a BAR as /sys shows it (resource2, or resource2_wc, whose stores are combined). With `bytes` a file that is not there
  * is made of that size; `members` (2 to 16, else 4) is how many may share a memory that nobody has used yet, and `slot` which part of it
- * is this process's, if not any. All of them may store everywhere in it. A node has one adapter then. A peer that is killed is known to
- * be gone after one second. A file that is cut, or a device that is removed, takes the link down: SCI_ERR_NO_LINK_ACCESS,
- * SCI_ERR_TRANSFER_FAILED of copies, SCI_CB_LOST of connections; segments are then removed with SCI_FLAG_FORCE_REMOVE, because nobody
- * knows who uses them. SCI_ERR_NOT_SUPPORTED: private and empty segments, groups and segments that are shared, message queues, and interrupts
- * of a shared number or of groups.
+ * is this process's, if not any. All of them may store everywhere in it. A node has one adapter then.
+ *
+ * Each member has a part of equal size in that memory for its segments, each of which takes a multiple of 64 KiB. Of `bytes` at most
+ * a quarter is for tables if there are at least 640 KiB a member, and the parts share the rest: with 64 MiB and 4 members a process's
+ * segments have 14 MiB together, and one more is SCI_ERR_NOSPC. So `bytes` are `members` times what the segments of one process take
+ * and 128 KiB, times 4/3. In a small memory a process has as few as 64 segments and interrupts, else up to 4096, and as few as
+ * one connection to data interrupts of a peer, else up to 8. A private segment is memory of its process, outside of that part.
+ *
+ * A peer that is killed is known to be gone after one second, and so is one that is stopped: it is taken for dead, its connections
+ * are lost, and it is connected to again once it goes on. The part of a process that ended without SCITerminate() is free after
+ * that time, for which SCIOpen() waits where no other part is free. A file that is cut, or a device that is removed, takes the link
+ * down: SCI_ERR_NO_LINK_ACCESS, also of waits, SCI_ERR_TRANSFER_FAILED of copies, SCI_CB_LOST of connections; segments are then removed
+ * with SCI_FLAG_FORCE_REMOVE, because nobody knows who uses them. SCI_ERR_NOT_SUPPORTED: segments with SCI_FLAG_EMPTY, and so memory of
+ * the program or a device behind them; groups of segments and segments that are shared or attached; interrupts of a shared number
+ * (SCI_FLAG_SHARED_INT), and data interrupts of groups. The tables `[access]` and `[memory]`, and nodes with a `user`, are SCI_ERR_SYSTEM of
+ * SCIInitialize().
  *
  * ADAPTERS. With `fail_over = true` in the table `[adapters]` of the configuration each adapter that a program names means any of its
  * node: a segment is prepared and available by all of them, and a connection, to an interrupt too, goes by the first whose link is up at

@@ -81,7 +81,10 @@ const char *beeline_sisci_last_error(void);
 #define SCI_ERR_ILLEGAL_QUERY (SCI_ERR_MASK | 0x917u)
 /** A segment of this number is there already. */
 #define SCI_ERR_SEGMENTID_USED (SCI_ERR_MASK | 0x918u)
-/** The operating system refused something: beeline_sisci_last_error() says what, and errno does not. */
+/**
+ * The operating system refused something, or the configuration is wrong: beeline_sisci_last_error() says what. SCIInitialize() and
+ * SCIOpen() set `errno`, too; others leave it as it is.
+ */
 #define SCI_ERR_SYSTEM (SCI_ERR_MASK | 0x919u)
 /** The handle was removed while the function waited; it means nothing any more. */
 #define SCI_ERR_CANCELLED (SCI_ERR_MASK | 0x91au)

@@ -45,7 +45,13 @@ fn answer(name: &str, (known, flags): (u32, u32), code: u32, error: Error<'_>) -
     edge(name, error, 0, || {
         session::config()?;
         Flags { done: known, not_done: 0 }.check(flags)?;
-        Err(failure(code, "it is not there"))
+        let why = match code {
+            DEPRECATED => "this function of version 1 does nothing; its manual page names what does",
+            DMA_NOT_AVAILABLE => "no adapter has channels of DMA: a queue needs none",
+            ILLEGAL_PARAMETER => "no channel of DMA was given, so the handle is of none",
+            _ => "nothing on this platform does that: the function is there to be linked",
+        };
+        Err(failure(code, why))
     })
 }
 

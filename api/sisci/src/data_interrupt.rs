@@ -150,7 +150,23 @@ pub(crate) fn trigger(interrupt: Handle<Remote>, data: Bytes<'_>, length: u32, f
     edge("SCITriggerDataInterrupt", error, (), || {
         REMOTES.with(interrupt, |remote| {
             Flags::NONE.check(flags)?;
-            remote.trigger.trigger(data.read(length as usize, "data")?).map_err(refused)
+            let message = data.read(length as usize, "data")?;
+            remote.trigger.trigger(message).map_err(|refusal| not_sent(refusal, message.len()))
         })
     });
+}
+
+/// Why a message of so many bytes is not sent.
+#[cold]
+fn not_sent(refusal: Refusal, bytes: usize) -> Failure {
+    match refusal {
+        Refusal::IllegalParameter if bytes > MAX_MESSAGE_BYTES => {
+            Failure::invalid(format!("length is {bytes}, and {MAX_MESSAGE_BYTES} at most"))
+        }
+        Refusal::Nospc => {
+            let why = format!("the interrupt's queue has no room for {bytes} bytes until some are taken");
+            failure(errors::NOSPC, why)
+        }
+        other => refused(other),
+    }
 }

@@ -7,7 +7,9 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use beeline_fabric::{AdapterNumber, DmaEntry, DmaState, LocalSegment, Refusal, RemoteSegment};
+use beeline_fabric::{
+    AdapterNumber, DmaEntry, DmaState, LocalSegment, MAX_DMA_ENTRIES, Refusal, RemoteSegment,
+};
 use beeline_fabric_process::{DmaDirection, DmaJob, DmaLocal, DmaQueue, DmaTransfer};
 use beeline_ffi::{Array, Failure, Handle, Kind, Out, Outcome};
 
@@ -19,7 +21,7 @@ use crate::constants::{
     SCI_FLAG_DMA_READ, SCI_FLAG_DMA_RESET, SCI_FLAG_DMA_SYSDMA, SCI_FLAG_DMA_USER_MEM, SCI_FLAG_DMA_WAIT,
     SCI_FLAG_USE_CALLBACK,
 };
-use crate::edge::{Error, edge, edge_without_code, failure, refused};
+use crate::edge::{Error, code_of, edge, edge_without_code, failure, refused};
 use crate::errors;
 use crate::flags::{Flags, check_broadcast};
 use crate::handles::{Object, Table};
@@ -114,7 +116,14 @@ pub(crate) fn create(
         // For what it says of an adapter that is not there.
         session.member().is_link_up(adapter).map_err(refused)?;
         let adapter = session.adapter(adapter.number())?;
-        let made = Arc::new(session.member().dma_queue(max_entries as usize).map_err(refused)?);
+        let made = session.member().dma_queue(max_entries as usize).map_err(|refusal| match refusal {
+            Refusal::IllegalParameter => {
+                let why = format!("maxEntries is {max_entries}, and not 1 to {MAX_DMA_ENTRIES}");
+                Failure::invalid(why)
+            }
+            other => refused(other),
+        })?;
+        let made = Arc::new(made);
         let make = |belongs| Queue {
             belongs,
             _of_descriptor: of_descriptor,
@@ -342,7 +351,12 @@ pub(crate) fn start_vector(
             _ => Err(failure(errors::ILLEGAL_FLAG, "flags of a piece: none is defined")),
         };
         let entries = pieces.iter().map(entry).collect::<Outcome<Vec<_>>>()?;
-        ask.transfer_segment(local, remote, &entries)
+        ask.transfer_segment(local, remote, &entries).map_err(|failure| {
+            // What is wrong besides comes first.
+            let is_of_count = count == 0 && code_of(failure.status) == errors::ILLEGAL_PARAMETER;
+            let why = || Failure::invalid(format!("vecLength is 0, and not 1 to {MAX_PIECES}"));
+            if is_of_count { why() } else { failure }
+        })
     });
 }
 

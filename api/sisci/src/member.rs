@@ -10,12 +10,12 @@ use beeline_fabric::{
     AdapterNumber, Call, LocalEvent, LocalSegment, NodeId, Part, Refusal, RemoteEvent, RemoteSegment,
     SegmentId, Value,
 };
-use beeline_fabric_bar::{BarConfig, BarMember, BarMemory};
+use beeline_fabric_bar::{BarConfig, BarMember, BarMemory, OpenError};
 use beeline_fabric_process::{
     Configuration, DmaQueue, Exports, FabricMember, Held, MapOptions, MessageQueue, NotCreated, NotMapped,
     NotRegistered, OneMemory, QueueConfig,
 };
-use beeline_ffi::{Failure, Outcome};
+use beeline_ffi::{Failure, Outcome, set_errno};
 use beeline_mmio::{FaultGuard, OnLoss, RegisterError, RegisteredMemory};
 
 pub(crate) use self::interrupts::{DataInterrupt, DataTrigger, Interrupt, Options, Trigger, Watch};
@@ -229,7 +229,7 @@ fn open_bar(memory: &OneMemory, config: &Configuration) -> Outcome<BarMember> {
         return Err(failure(errors::SYSTEM, why));
     }
     if let Some(bytes) = bytes {
-        BarMemory::make_file(path, *bytes, *members).map_err(|error| not_joined(&error))?;
+        BarMemory::make_file(path, *bytes, *members).map_err(|error| not_of_memory(&error))?;
     }
     let guard = FaultGuard::install().map_err(|error| not_joined(&error))?;
     let fabric = &config.fabric;
@@ -242,10 +242,26 @@ fn open_bar(memory: &OneMemory, config: &Configuration) -> Outcome<BarMember> {
         nodes: fabric.nodes.clone(),
         on_loss: OnLoss::Guarded(guard),
     };
-    BarMember::open(config).map_err(|error| not_joined(&error))
+    BarMember::open(config).map_err(|error| not_of_memory(&error))
 }
 
+/// Why this process is no member of those who share a memory. `errno` is the number that the kernel gave, if it was the kernel.
+#[cold]
+fn not_of_memory(error: &OpenError) -> Failure {
+    let failed = not_joined(error);
+    match error {
+        OpenError::Full { .. } => failure(errors::MAX_ENTRIES, failed.why.as_str()),
+        OpenError::File { error, .. } | OpenError::NotMade { error, .. } | OpenError::Thread(error) => {
+            set_errno(error.raw_os_error().unwrap_or(0));
+            failed
+        }
+        _ => failed,
+    }
+}
+
+/// Programs look at `errno` for what `SCI_ERR_SYSTEM` is: 0 if no number says it.
 #[cold]
 fn not_joined(error: &dyn std::error::Error) -> Failure {
+    set_errno(0);
     failure(errors::SYSTEM, format!("this process does not join the fabric: {error}"))
 }

@@ -23,6 +23,8 @@ use crate::session::{self, Belongs};
 pub(crate) struct Queue {
     belongs: Belongs,
     ends: MessageQueue,
+    /// Of the longest message.
+    max_message_bytes: u32,
 }
 
 impl Kind for Queue {
@@ -100,8 +102,17 @@ pub(crate) fn create(
             max_messages,
             max_message_bytes,
         };
-        let ends = session.member().message_queue(config).map_err(refused)?;
-        let made = QUEUES.make(&session, |belongs| Queue { belongs, ends }, remove)?;
+        let ends = session.member().message_queue(config).map_err(|refusal| match refusal {
+            Refusal::IllegalParameter => Failure::invalid(format!(
+                "maxMsgCount is {max_messages} and maxMsgSize {max_message_bytes}, and each is at least 1"
+            )),
+            Refusal::Nospc => {
+                let why = format!("{max_messages} messages of {max_message_bytes} bytes are more than 1 GiB");
+                failure(errors::NOSPC, why)
+            }
+            other => refused(other),
+        })?;
+        let made = QUEUES.make(&session, |belongs| Queue { belongs, ends, max_message_bytes }, remove)?;
         match open(made, timeout) {
             Err(failure) if is_for_good(failure.status.cast_unsigned()) => {
                 // It is gone already if the library was ended meanwhile.
@@ -183,7 +194,15 @@ pub(crate) fn send(
             let message = message.read(bytes as usize, "msg")?;
             let sent =
                 if flags & CHECKS == 0 { queue.ends.send(message) } else { queue.ends.send_checked(message) };
-            let sent = sent.map_err(refused)?;
+            let sent = sent.map_err(|refusal| match refusal {
+                Refusal::IllegalParameter => {
+                    let most = queue.max_message_bytes;
+                    Failure::invalid(format!(
+                        "the message has {bytes} bytes, and those of the queue {most} at most"
+                    ))
+                }
+                other => refused(other),
+            })?;
             free.put_if_wanted(u32::try_from(queue.ends.free_bytes()).unwrap_or(u32::MAX));
             match sent {
                 Sent::Sent => Ok(()),

@@ -133,6 +133,16 @@ fn queues_of_dma_answer_as_documented_over_a_file() {
 }
 
 #[test]
+fn refusals_say_which_value_is_wrong() {
+    run("why", Ground::Kernel);
+}
+
+#[test]
+fn refusals_say_which_value_is_wrong_over_a_file() {
+    run("why", Ground::File);
+}
+
+#[test]
 fn deaths_and_a_file_that_is_cut_are_told_as_documented() {
     run("file", Ground::File);
 }

@@ -123,6 +123,16 @@ fn errno_says_why_the_configuration_is_not_taken() {
     program.expect("errno_of_initialize", &format!("SYSTEM {}", Errno::NOENT.raw_os_error()));
 }
 
+#[test]
+fn errno_says_why_the_one_memory_is_not_joined_or_is_zero() {
+    let fabric = Fabric::new();
+    fabric.configure("[fabric]\nmemory = \"/dev/shm/beeline-that-is-not-there\"\n");
+    let no_file = format!("SYSTEM {}", Errno::NOENT.raw_os_error());
+    fabric.program("4").expect("errno_of_open", &no_file);
+    fabric.configure("[fabric]\nmemory = \"/proc/self/exe\"\n[[nodes]]\nid = 4\nadapters = [0, 1]\n");
+    fabric.program("4").expect("errno_of_open", "SYSTEM 0");
+}
+
 /// A list of the nodes has a place for each adapter; of the adapters only one number is given, for which a program has room.
 #[test]
 fn nodes_are_found_by_name_with_the_first_adapter() {

@@ -33,7 +33,7 @@ extern "C" {
  *
  * @param dq             where the queue is put
  * @param localAdapterNo the adapter whose segments it transfers
- * @param maxEntries     entries that version 1 may collect in it; at least 1
+ * @param maxEntries     entries that version 1 may collect in it; 1 to 65536
  *
  * Flags: SCI_FLAG_DMA_GLOBAL, SCI_FLAG_DMA_SYSDMA and SCI_FLAG_DMA_ADAPTER wish for an engine; SCI_FLAG_DMA_PHDMA is
  * SCI_ERR_FLAG_NOT_IMPLEMENTED where no device takes addresses on the bus.

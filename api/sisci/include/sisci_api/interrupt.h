@@ -83,7 +83,8 @@ void SCIRemoveInterrupt(sci_local_interrupt_t interrupt, unsigned int flags, sci
  *
  * @param timeout milliseconds
  *
- * Errors: SCI_ERR_TIMEOUT; SCI_ERR_CANCELLED; SCI_ERR_ILLEGAL_OPERATION (it has a callback).
+ * Errors: SCI_ERR_TIMEOUT; SCI_ERR_CANCELLED; SCI_ERR_ILLEGAL_OPERATION (it has a callback); SCI_ERR_NO_LINK_ACCESS (the file that members
+ * share was cut).
  */
 void SCIWaitForInterrupt(sci_local_interrupt_t interrupt, unsigned int timeout, unsigned int flags, sci_error_t *error);
 
@@ -96,7 +97,7 @@ void SCIWaitForInterrupt(sci_local_interrupt_t interrupt, unsigned int timeout, 
  *
  * Errors: SCI_ERR_NO_SUCH_INTNO (at timeout 0: none of this number and kind); SCI_ERR_TIMEOUT; SCI_ERR_NO_SUCH_NODEID;
  * SCI_ERR_NODE_NOT_RESPONDING; SCI_ERR_NO_LINK_ACCESS; SCI_ERR_NO_REMOTE_LINK_ACCESS; SCI_ERR_ACCESS; SCI_ERR_MAX_ENTRIES (this process has 1024
- * connections to it).
+ * connections to it); SCI_ERR_NOSPC (of SCIConnectDataInterrupt(): no memory for its queue).
  */
 void SCIConnectInterrupt(sci_desc_t sd, sci_remote_interrupt_t *interrupt, unsigned int nodeId,
                          unsigned int localAdapterNo, unsigned int interruptNo, unsigned int timeout,
@@ -117,7 +118,8 @@ void SCITriggerInterrupt(sci_remote_interrupt_t interrupt, unsigned int flags, s
  * Makes an interrupt that comes with bytes.
  *
  * It has a queue of 8 KiB for each process that is connected: 128 triggers of at most 56 bytes each wait there until they are taken, 64
- * of at most 112, or 3 of 2048. The trigger after them is SCI_ERR_NOSPC.
+ * of at most 112, or 3 of 2048. Between members that share a file or a BAR the queue has 4 KiB: 64 of at most 56 bytes, 32 of at most
+ * 112, or one of 2048. The trigger after them is SCI_ERR_NOSPC.
  *
  * @param interrupt   where the interrupt is put
  * @param interruptNo as for SCICreateInterrupt()
@@ -149,7 +151,7 @@ void SCIRemoveDataInterrupt(sci_local_data_interrupt_t interrupt, unsigned int f
  * @param timeout milliseconds
  *
  * Errors: SCI_ERR_TIMEOUT; SCI_ERR_CANCELLED; SCI_ERR_ILLEGAL_OPERATION (it has a callback); SCI_ERR_OVERFLOW (too little room:
- * `length` says how much is needed, and the bytes stay for the next wait).
+ * `length` says how much is needed, and the bytes stay for the next wait); SCI_ERR_NO_LINK_ACCESS (the file that members share was cut).
  */
 void SCIWaitForDataInterrupt(sci_local_data_interrupt_t interrupt, void *data, unsigned int *length,
                              unsigned int timeout, unsigned int flags, sci_error_t *error);

@@ -38,8 +38,9 @@ void SCITerminate(void);
  * @param sd where the descriptor is put
  *
  * Flags: SCI_FLAG_THREAD_SAFE, which changes nothing.
- * Errors: SCI_ERR_SYSTEM (the node's folder, its configuration, descriptors; beeline_sisci_last_error() says what);
- * SCI_ERR_INCONSISTENT_VERSIONS; SCI_ERR_MAX_ENTRIES.
+ * Errors: SCI_ERR_SYSTEM (the node's folder, its configuration, descriptors; beeline_sisci_last_error() says what, and `errno` is the
+ * kernel's number if a file of members without a common kernel is not opened or made, else 0); SCI_ERR_INCONSISTENT_VERSIONS;
+ * SCI_ERR_MAX_ENTRIES (also: all parts of such a file are taken).
  */
 void SCIOpen(sci_desc_t *sd, unsigned int flags, sci_error_t *error);
 

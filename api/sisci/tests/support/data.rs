@@ -74,6 +74,14 @@ pub fn make(names: &Names, words: &[&str]) -> String {
             let number = std::io::Error::last_os_error().raw_os_error().unwrap_or_default();
             format!("{} {number}", code(error))
         }
+        "errno_of_open" => {
+            sci::SCIInitialize(0);
+            let mut descriptor = core::ptr::null_mut();
+            let error = sci::SCIOpen(&raw mut descriptor, 0).1;
+            // Before anything else changes it.
+            let number = std::io::Error::last_os_error().raw_os_error().unwrap_or_default();
+            format!("{} {number}", code(error))
+        }
         "limit_locked" => limit_locked(u64::from(n(1))),
         _ => super::queues::make(names, words),
     }

@@ -197,11 +197,20 @@ fn block_is_copied(ground: Ground) {
 
 #[test]
 fn block_is_transferred_by_dma_and_read_back() {
-    let place = tempfile::tempdir().unwrap();
+    block_is_transferred(Ground::Kernel);
+}
+
+#[test]
+fn block_is_transferred_by_dma_and_read_back_over_a_file() {
+    block_is_transferred(Ground::File);
+}
+
+fn block_is_transferred(ground: Ground) {
+    let place = ground.place();
     let sizes = "-size 1000001 -piece 9999";
-    let mut server = start(place.path(), "4", "copy", &format!("-server {sizes}"));
+    let mut server = start_on((ground, place.path()), "4", "copy", &format!("-server {sizes}"));
     assert_eq!(server.line(), "available");
-    let client = start(place.path(), "8", "copy", &format!("-client -rn 4 -dma {sizes}"));
+    let client = start_on((ground, place.path()), "8", "copy", &format!("-client -rn 4 -dma {sizes}"));
     assert_eq!(client.finish(), "1000001 bytes there and back: equal\nthe server has it\n");
     assert_eq!(server.finish(), "the block is right\n");
 }

@@ -74,17 +74,20 @@ pub fn make(names: &Names, words: &[&str]) -> String {
             let number = std::io::Error::last_os_error().raw_os_error().unwrap_or_default();
             format!("{} {number}", code(error))
         }
-        "errno_of_open" => {
-            sci::SCIInitialize(0);
-            let mut descriptor = core::ptr::null_mut();
-            let error = sci::SCIOpen(&raw mut descriptor, 0).1;
-            // Before anything else changes it.
-            let number = std::io::Error::last_os_error().raw_os_error().unwrap_or_default();
-            format!("{} {number}", code(error))
-        }
+        "errno_of_open" => errno_of_open(),
         "limit_locked" => limit_locked(u64::from(n(1))),
         _ => super::queues::make(names, words),
     }
+}
+
+/// The code of the first `SCIOpen`, and `errno`.
+fn errno_of_open() -> String {
+    sci::SCIInitialize(0);
+    let mut descriptor = core::ptr::null_mut();
+    let error = sci::SCIOpen(&raw mut descriptor, 0).1;
+    // Before anything else changes it.
+    let number = std::io::Error::last_os_error().raw_os_error().unwrap_or_default();
+    format!("{} {number}", code(error))
 }
 
 /// Bytes of the program, which are never freed: a program of a test is short.

@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use beeline_fabric_process::{FabricMember, Happened, Interrupt, InterruptOptions
 use support::Fabric;
 use support::interrupts::sleeping;
 use support::segments::available_telling;
+use support::threads::Thread;
 
 #[test]
 fn role() {
@@ -148,8 +150,17 @@ fn who_waits_for_several_is_woken_by_each_trigger() {
     });
 }
 
+/// Removes an interrupt, which ends the wait for it, also where the test fails meanwhile.
+struct Removes<'a>(&'a Interrupt);
+
+impl Drop for Removes<'_> {
+    fn drop(&mut self) {
+        let _removed = self.0.remove();
+    }
+}
+
 #[test]
-fn trigger_of_a_member_that_polls_makes_no_system_call() {
+fn trigger_of_a_member_that_polls_makes_no_system_call_and_who_waits_does_not_sleep() {
     let fabric = Fabric::new();
     let member = FabricMember::open(fabric.config(4)).unwrap();
     member.set_polling(true);
@@ -158,40 +169,57 @@ fn trigger_of_a_member_that_polls_makes_no_system_call() {
     let own = member.create_interrupt(options).unwrap();
     let mut user = fabric.member(8);
     user.expect("trigger-of t 4 5 0", "ok");
+    let (say, said) = channel();
+    let taken = AtomicU32::new(0);
     std::thread::scope(|scope| {
-        let waits = scope.spawn(|| {
+        let _ends = Removes(&own);
+        scope.spawn(|| {
+            say.send(Thread::this()).unwrap();
             let sources = [Source::Interrupt(&own)];
-            for count in 0..2000 {
-                if count % 2 == 0 {
-                    own.wait(None).unwrap();
-                } else {
-                    member.wait_any(&sources, None).unwrap();
-                }
+            let wait = |is_alone| match is_alone {
+                true => own.wait(None).is_ok(),
+                false => member.wait_any(&sources, None).is_ok(),
+            };
+            while wait(taken.load(Ordering::Relaxed) % 2 == 0) {
+                taken.fetch_add(1, Ordering::Relaxed);
             }
         });
+        let waiter = said.recv().unwrap();
+        assert!(waiter.polls(), "who waits for an interrupt sleeps");
+        user.expect("trigger t", "ok");
+        assert!(waiter.polls(), "who waits for one of several sleeps");
         // A process that makes a system call where it may make none is killed.
         user.expect("trigger-without-calls t 1000", "ok");
-        user.kill();
-        let mut user = fabric.member(8);
-        user.expect("trigger-of t 4 5 0", "ok");
-        user.expect("trigger t 1000", "ok");
-        waits.join().unwrap();
+        support::wait_until(|| taken.load(Ordering::Relaxed) == 1001);
     });
 }
 
 #[test]
-fn member_that_polls_is_told_all_the_same() {
+fn member_that_polls_is_told_of_connections_and_does_not_sleep() {
     let fabric = Fabric::new();
     let member = FabricMember::open(fabric.config(4)).unwrap();
     member.set_polling(true);
-    let segment = available_telling(&member, 7, 64, true);
+    let told = available_telling(&member, 7, 64, true);
+    let waited = available_telling(&member, 8, 64, false);
+    let mut user = fabric.member(8);
+    let connected = LocalEvent::Connect(NodeId(8));
     let (say, said) = channel();
     std::thread::scope(|scope| {
-        let own = &member;
-        scope.spawn(move || say.send(own.wait_any(&[Source::Segment(segment)], None)).unwrap());
-        let mut user = fabric.member(8);
+        let any = scope.spawn(|| {
+            say.send(Thread::this()).unwrap();
+            member.wait_any(&[Source::Segment(told)], None)
+        });
+        let polls = said.recv().unwrap().polls();
         user.expect("connect s 4 7 0", "ok 64");
-        let happened = Happened::ToSegment(LocalEvent::Connect(NodeId(8)));
-        assert_eq!(said.recv().unwrap(), Ok((0, happened)));
+        assert_eq!(any.join().unwrap(), Ok((0, Happened::ToSegment(connected))));
+        assert!(polls, "who waits for one of several sleeps");
+        let call = scope.spawn(|| {
+            say.send(Thread::this()).unwrap();
+            member.call(Call::WaitLocal { local: waited, timeout_nanos: None })
+        });
+        let polls = said.recv().unwrap().polls();
+        user.expect("connect s2 4 8 0", "ok 64");
+        assert_eq!(call.join().unwrap(), Ok(Value::LocalEvent(connected)));
+        assert!(polls, "who waits for the outcome of a call sleeps");
     });
 }

@@ -71,7 +71,9 @@ fn endpoints_ports_and_bridges_are_told_apart() {
 
 #[test]
 fn what_is_no_function_or_says_nonsense_is_left_out() {
-    let nonsense = "0x10 0x8 0x2200\n0xffffffffffffffff zero 0x2200\n0x1 0xffffffffffffffff 0x2200\n\n";
+    // The seventh line is no BAR's.
+    let nonsense = "0x10 0x8 0x2200\n0xffffffffffffffff zero 0x2200\n0x1 0xffffffffffffffff 0x2200\n\n\
+                    0x0 0xfff 0x2200\n0x1000 0x1fff 0x200\n0x2000 0x2fff 0x2200\n";
     let odd = [&NIC[..5], &[("resource", nonsense)]].concat();
     let root =
         sysfs(&[("0000:3b:00.0", &odd), ("../x", NIC), ("nonsense", NIC), ("0000:3c:00.0", &NIC[..2])]);

@@ -17,6 +17,7 @@ pub mod scribbler;
 pub mod script;
 pub mod segments;
 pub mod stream;
+pub mod threads;
 #[path = "../../../transfer/tests/support/words.rs"]
 mod words;
 

@@ -88,7 +88,7 @@ pub(crate) struct Said {
     /// The value of [`NODE_VARIABLE`], which is not read yet.
     pub(crate) node: Option<OsString>,
     /// The value of [`MEMORY_VARIABLE`], which is not empty.
-    memory: Option<PathBuf>,
+    pub(crate) memory: Option<PathBuf>,
 }
 
 impl Said {

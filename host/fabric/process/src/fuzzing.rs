@@ -35,7 +35,7 @@ pub fn report(bytes: &[u8], after: u64) -> Option<usize> {
 /// Whether a file of this text says something, as a process with this variable reads it. What it says is in the limits of a fabric, and an error
 /// says where.
 pub fn configuration(text: &str, node: Option<&str>) -> bool {
-    let said = Said { node: node.map(OsString::from), ..Said::default() };
+    let said = Said { node: node.map(OsString::from), memory: None };
     match Configuration::of_text(Path::new("beeline.toml"), text, said) {
         Ok(read) => {
             assert!((1..=251).contains(&read.fabric.node.0));

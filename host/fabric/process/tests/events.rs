@@ -180,7 +180,7 @@ fn trigger_of_a_member_that_polls_makes_no_system_call_and_who_waits_does_not_sl
                 true => own.wait(None).is_ok(),
                 false => member.wait_any(&sources, None).is_ok(),
             };
-            while wait(taken.load(Ordering::Relaxed) % 2 == 0) {
+            while wait(taken.load(Ordering::Relaxed).is_multiple_of(2)) {
                 taken.fetch_add(1, Ordering::Relaxed);
             }
         });

@@ -342,8 +342,10 @@ fn link_is_taken_down_and_up_for_all_members_and_a_node_is_probed() {
     assert!(nobody.contains("node 4 does not answer: no member of it lives"), "{nobody}");
     let nobody = fabric.fail(&["link", "down", "4", "0"]);
     assert!(nobody.contains("no member of node 4 lives"), "{nobody}");
-    let missing = fabric.fail(&["probe", "5"]);
-    assert!(missing.contains("no process of node 5 has joined"), "{missing}");
+    for missing in [fabric.fail(&["probe", "5"]), fabric.fail(&["link", "down", "5", "0"])] {
+        assert!(missing.contains("no process of node 5 has joined"), "{missing}");
+        assert!(missing.contains("try: `beeline fabric ls`"), "{missing}");
+    }
 }
 
 #[test]

@@ -128,6 +128,15 @@ fn locked_down_kernel_is_said_to_map_nothing() {
 }
 
 #[test]
+fn port_of_unknown_speed_or_of_no_width_has_no_link() {
+    for (speed, width) in [("Unknown\n", "4\n"), ("8.0 GT/s PCIe\n", "0\n"), ("8.0 GT/s PCIe\n", "255\n")] {
+        let link = [("current_link_speed", speed), ("current_link_width", width)];
+        let root = sysfs(&[("0000:00:1d.0", &[&PORT[..3], &link].concat())]);
+        assert_eq!(functions(root.path(), |_| true).unwrap()[0].link, None, "{speed}{width}");
+    }
+}
+
+#[test]
 fn port_without_a_link_says_what_it_could_have_and_its_buses() {
     let most = [
         ("current_link_speed", "Unknown\n"),

@@ -147,6 +147,7 @@ impl Claimed {
             paths,
             is_listed,
             notices,
+            notices_seen: notices,
             is_lost: false,
         }
     }

@@ -2,7 +2,7 @@
 
 use beeline_contract_adapter::ViewPort;
 
-use crate::board::layout::Phase;
+use crate::board::layout::{EntryState, Phase};
 use crate::board::{read_group, read_life, read_link, read_state, words_of_presence};
 use crate::ids::{AdapterNumber, Slot};
 use crate::link::{LinkWord, Paths};
@@ -72,9 +72,15 @@ impl Connected {
     /// Whether what was connected to is there, by the board of the other member. A segment that is being closed is.
     #[inline]
     pub(crate) fn is_there(self, theirs: &impl ViewPort) -> bool {
+        self.state(theirs).is_some()
+    }
+
+    /// The entry of the segment as it is now; `None` once another one has its slot, or its member has left.
+    #[inline]
+    pub(crate) fn state(self, theirs: &impl ViewPort) -> Option<EntryState> {
         let state = read_state(theirs, self.slot);
         let is_there = state.incarnation == self.incarnation && state.phase != Phase::Free;
-        is_there && read_life(theirs).is_open
+        (is_there && read_life(theirs).is_open).then_some(state)
     }
 
     /// How the connection stands, by the board of the other member and this side's links.
@@ -84,9 +90,16 @@ impl Connected {
         theirs: &impl ViewPort,
         own: impl Fn(AdapterNumber) -> LinkWord,
     ) -> Standing {
-        if !self.is_there(theirs) {
-            return Standing::Gone;
-        }
+        if self.is_there(theirs) { self.standing_by_links(theirs, own) } else { Standing::Gone }
+    }
+
+    /// How the connection stands to what is there.
+    #[inline]
+    pub(crate) fn standing_by_links(
+        self,
+        theirs: &impl ViewPort,
+        own: impl Fn(AdapterNumber) -> LinkWord,
+    ) -> Standing {
         let mut first = None;
         for adapter in self.paths.each() {
             let path = self.path(adapter, theirs, &own);

@@ -3,7 +3,7 @@
 use beeline_contract_adapter::Adapter;
 
 use super::Outcome;
-use crate::board::{read_group, read_state};
+use crate::board::read_group;
 use crate::call::{Done, Value};
 use crate::ids::{Nanos, PairId, RemoteSegment, Ticket};
 use crate::member::Member;
@@ -56,14 +56,17 @@ impl<A: Adapter> Member<A> {
             connection.group = read_group(board, connection.slot);
         }
         let own = |adapter| self.links.of(adapter).unwrap_or_default();
-        Some(board.map_or(Standing::Gone, |board| connection.connected().standing(board, own)))
+        let connected = connection.connected();
+        let found = board.and_then(|board| Some((board, connected.state(board)?)));
+        let Some((board, state)) = found else { return Some(Standing::Gone) };
+        connection.notices_seen = state.notices;
+        Some(connected.standing_by_links(board, own))
     }
 
-    /// How often the member of a connection has asked to be disconnected from; of several holders the first.
+    /// How often the member of a connection had asked to be disconnected from at the last look at how it stands; of several holders the
+    /// first.
     pub(crate) fn notices(&self, handle: RemoteSegment) -> Option<u8> {
-        let connection = self.remotes.get(&handle)?.connection().ok()?;
-        let state = read_state(self.pairs.board(connection.pair)?, connection.slot);
-        (state.incarnation == connection.incarnation).then_some(state.notices)
+        Some(self.remotes.get(&handle)?.connection().ok()?.notices_seen)
     }
 
     /// The words of a connection, with its pair; `None` once it is lost. Of several holders those of the first; `own` is this member's own

@@ -92,6 +92,8 @@ pub(crate) struct Connection {
     pub(crate) is_listed: bool,
     /// How often its member had asked to be disconnected from when that was told last.
     pub(crate) notices: u8,
+    /// The same at the last look at how it stands.
+    pub(crate) notices_seen: u8,
     /// It never comes back.
     pub(crate) is_lost: bool,
 }
@@ -235,6 +237,7 @@ mod tests {
             paths,
             is_listed,
             notices,
+            notices_seen: notices,
             is_lost,
         });
         remote

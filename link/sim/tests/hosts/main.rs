@@ -195,6 +195,29 @@ fn link_that_is_down_loses_stores_and_answers_loads_with_ones() {
     }
 }
 
+/// Packets that wait in the root complex are lost when the link goes down, and the core that waits for their places has its turn.
+#[test]
+fn core_goes_on_when_its_root_complex_is_full_and_the_link_goes_down() {
+    const LINES: u64 = 200;
+    for down_at in [0, 500, 2_000].map(ns) {
+        let mut hosts = two(0);
+        let region = hosts.add_memory(HostId(1), 1 << 16);
+        hosts.link_will_change(HostId(0), down_at, false);
+        hosts.end_turn(place(0), Next::At(ns(10)), NEVER);
+        assert_eq!(hosts.advance(NEVER), Some(place(0)));
+        for line in 0..LINES {
+            hosts.store_line(place(0), region.address + line * 64, &[line + 1; 8]);
+        }
+        hosts.end_turn(place(0), Next::Again, NEVER);
+        assert_eq!(hosts.advance(NEVER), Some(place(0)), "the link goes down at {down_at}");
+        hosts.end_turn(place(0), Next::Never, NEVER);
+        assert_eq!(hosts.advance(NEVER), None);
+        assert!(hosts.is_at_rest());
+        let last = load(&mut hosts, 1, region, (LINES as usize - 1) * 64);
+        assert_eq!(last, 0, "the link was down before the last line left");
+    }
+}
+
 #[test]
 fn access_of_what_is_no_memory_is_counted_where_it_comes() {
     let mut hosts = two(0);

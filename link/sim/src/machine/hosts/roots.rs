@@ -181,25 +181,29 @@ impl Hosts {
     fn settle_root(&mut self, host: HostId) {
         let LinkEnd { link, side } = self.host(host).root;
         loop {
-            let was_full = !self.host(host).paths.outbound.has_room();
-            while let Some(tlp) = self.links[link].next_departed(side) {
-                self.departed(host, &tlp);
-            }
-            if was_full && self.host(host).paths.outbound.has_room() {
-                self.room_returned(host);
-            }
+            self.free_places(host, |hosts| {
+                while let Some(tlp) = hosts.links[link].next_departed(side) {
+                    hosts.departed(host, &tlp);
+                }
+            });
             if self.links[link].waiting(side, Class::Posted) > 0 {
                 return;
             }
-            let was_full = !self.host(host).paths.outbound.has_room();
-            if !self.send_one(host) {
+            // What is lost where the link is down has left.
+            if !self.free_places(host, |hosts| hosts.send_one(host)) {
                 return;
             }
-            // What is lost where the link is down has left.
-            if was_full && self.host(host).paths.outbound.has_room() {
-                self.room_returned(host);
-            }
         }
+    }
+
+    /// Does what may free places of a full root complex, and gives those to cores that wait.
+    fn free_places<T>(&mut self, host: HostId, free: impl FnOnce(&mut Self) -> T) -> T {
+        let was_full = !self.host(host).paths.outbound.has_room();
+        let outcome = free(self);
+        if was_full && self.host(host).paths.outbound.has_room() {
+            self.room_returned(host);
+        }
+        outcome
     }
 
     fn departed(&mut self, host: HostId, tlp: &Tlp) {

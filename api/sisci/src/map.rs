@@ -37,7 +37,7 @@ pub(crate) struct Map {
     start: NonNull<u8>,
     bytes: usize,
     is_device: bool,
-    /// Whether it may be stored to, and is memory that the members' processes share.
+    /// Whether it may be stored to, and is memory of the host that the members' processes share.
     takes_short_copies: bool,
 }
 
@@ -225,7 +225,7 @@ fn make(
     watch: Option<member::Sequence>,
 ) -> Outcome<*mut c_void> {
     let (start, bytes, is_device) = (mapped.as_ptr(), mapped.bytes(), mapped.is_device());
-    let takes_short_copies = mapped.is_of_processes() && mapped.access() == Access::ReadWrite;
+    let takes_short_copies = mapped.is_of_processes() && mapped.access() == Access::ReadWrite && !is_device;
     let make = |belongs| Map {
         belongs,
         uses: Uses::default(),

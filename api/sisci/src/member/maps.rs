@@ -73,7 +73,7 @@ impl Map {
         }
     }
 
-    /// Whether it is memory that processes of one host share.
+    /// Whether it is of members of one host.
     pub(crate) fn is_of_processes(&self) -> bool {
         matches!(self, Map::Process(_))
     }

@@ -12,7 +12,7 @@ use beeline_fabric::{
 };
 use beeline_fabric_bar::{BarConfig, BarMember, BarMemory, OpenError};
 use beeline_fabric_process::{
-    Configuration, DmaQueue, Exports, FabricMember, Held, MapOptions, MessageQueue, NotCreated, NotMapped,
+    Configuration, DmaQueue, FabricMember, Held, MapOptions, MessageQueue, NotCreated, NotMapped,
     NotRegistered, OneMemory, QueueConfig,
 };
 use beeline_ffi::{Failure, Outcome, set_errno};
@@ -217,17 +217,6 @@ fn open_bar(memory: &OneMemory, config: &Configuration) -> Outcome<BarMember> {
         let why = format!("the node has {count} adapters, and {} is one", path.display());
         return Err(failure(errors::SYSTEM, why));
     };
-    if config.terms.huge_pages || config.terms.locked {
-        let why = format!(
-            "memory.huge_pages and memory.locked are of members of one host: {} is what its file is made of",
-            path.display()
-        );
-        return Err(failure(errors::SYSTEM, why));
-    }
-    if config.exports != Exports::default() || !config.users.nodes.is_empty() {
-        let why = format!("access and nodes.user: whoever has {} stores everywhere in it", path.display());
-        return Err(failure(errors::SYSTEM, why));
-    }
     if let Some(bytes) = bytes {
         BarMemory::make_file(path, *bytes, *members).map_err(|error| not_of_memory(&error))?;
     }

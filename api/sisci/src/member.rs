@@ -3,6 +3,16 @@
 //!
 //! This is the one place that knows both. What a kind does not have is refused with [`Refusal::NotSupported`].
 
+/// Does the same with what is of a member of either kind.
+macro_rules! either {
+    ($kind:ident, $of:expr, $it:ident => $do:expr) => {
+        match $of {
+            $kind::Process($it) => $do,
+            $kind::Bar($it) => $do,
+        }
+    };
+}
+
 mod interrupts;
 mod maps;
 
@@ -29,16 +39,6 @@ pub(crate) enum Member {
     Bar(BarMember),
 }
 
-/// Does the same with a member of either kind.
-macro_rules! either {
-    ($member:expr, $kind:ident => $do:expr) => {
-        match $member {
-            Member::Process($kind) => $do,
-            Member::Bar($kind) => $do,
-        }
-    };
-}
-
 impl Member {
     pub(crate) fn open(config: Configuration) -> Outcome<Self> {
         let member = match &config.one_memory {
@@ -52,17 +52,17 @@ impl Member {
             }
         };
         if config.polls {
-            either!(&member, member => member.set_polling(true));
+            either!(Member, &member, member => member.set_polling(true));
         }
         Ok(member)
     }
 
     pub(crate) fn node(&self) -> NodeId {
-        either!(self, member => member.node())
+        either!(Member, self, member => member.node())
     }
 
     pub(crate) fn call(&self, call: Call) -> Result<Value, Refusal> {
-        either!(self, member => member.call(call))
+        either!(Member, self, member => member.call(call))
     }
 
     pub(crate) fn create_segment(&self, call: Call) -> Result<Value, NotCreated> {
@@ -115,11 +115,11 @@ impl Member {
     }
 
     pub(crate) fn dma_queue(&self, max_entries: usize) -> Result<DmaQueue, Refusal> {
-        either!(self, member => member.dma_queue(max_entries))
+        either!(Member, self, member => member.dma_queue(max_entries))
     }
 
     pub(crate) fn message_queue(&self, config: QueueConfig) -> Result<MessageQueue, Refusal> {
-        either!(self, member => member.message_queue(config))
+        either!(Member, self, member => member.message_queue(config))
     }
 
     /// The member, if it is of the kind that has what is not built of the other.
@@ -131,11 +131,11 @@ impl Member {
     }
 
     pub(crate) fn probe(&self, node: NodeId, adapter: AdapterNumber) -> Result<(), Refusal> {
-        either!(self, member => member.probe(node, adapter))
+        either!(Member, self, member => member.probe(node, adapter))
     }
 
     pub(crate) fn is_link_up(&self, adapter: AdapterNumber) -> Result<bool, Refusal> {
-        either!(self, member => member.is_link_up(adapter))
+        either!(Member, self, member => member.is_link_up(adapter))
     }
 
     pub(crate) fn map_local_with(
@@ -174,36 +174,36 @@ impl Member {
     }
 
     pub(crate) fn tell_segment(&self, local: LocalSegment) {
-        either!(self, member => member.tell_segment(local));
+        either!(Member, self, member => member.tell_segment(local));
     }
 
     pub(crate) fn tell_connection(&self, remote: RemoteSegment) {
-        either!(self, member => member.tell_connection(remote));
+        either!(Member, self, member => member.tell_connection(remote));
     }
 
     pub(crate) fn next_event_of_segment(&self, local: LocalSegment) -> Option<LocalEvent> {
-        either!(self, member => member.next_event_of_segment(local))
+        either!(Member, self, member => member.next_event_of_segment(local))
     }
 
     pub(crate) fn next_event_of_connection(&self, remote: RemoteSegment) -> Option<RemoteEvent> {
-        either!(self, member => member.next_event_of_connection(remote))
+        either!(Member, self, member => member.next_event_of_connection(remote))
     }
 
     pub(crate) fn cancel_attempts(&self) {
-        either!(self, member => member.cancel_attempts());
+        either!(Member, self, member => member.cancel_attempts());
     }
 
     /// Waits until `look` finds something, whenever something may have happened that has a callback, and after
     /// [`Member::look_again`].
     pub(crate) fn wait_until(&self, mut look: impl FnMut() -> bool) {
         let found = || look().then_some(());
-        let _refused = either!(self, member => member.wait_until(None, found));
+        let _refused = either!(Member, self, member => member.wait_until(None, found));
     }
 
     pub(crate) fn look_again(&self) {
         match self {
             Member::Process(member) => member.look_again(),
-            // Who waits looks all the time.
+            // Who waits there polls.
             Member::Bar(_) => {}
         }
     }

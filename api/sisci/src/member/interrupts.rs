@@ -30,7 +30,7 @@ pub(crate) enum DataTrigger {
     Bar(BarDataTrigger),
 }
 
-/// Has whoever waits for several things woken, until it is dropped. Where who waits looks all the time it has nothing to do.
+/// Until it is dropped, whoever waits for several things is woken when an interrupt comes. Members of one memory poll, and need none.
 pub(crate) enum Watch {
     Process { _kept: process::Watch },
     Bar,
@@ -109,16 +109,6 @@ impl Member {
             }
         }
     }
-}
-
-/// Does the same with what is of a member of either kind.
-macro_rules! either {
-    ($kind:ident, $of:expr, $it:ident => $do:expr) => {
-        match $of {
-            $kind::Process($it) => $do,
-            $kind::Bar($it) => $do,
-        }
-    };
 }
 
 impl Interrupt {

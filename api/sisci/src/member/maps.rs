@@ -37,24 +37,15 @@ impl Map {
     }
 
     pub(crate) fn as_ptr(&self) -> NonNull<u8> {
-        match self {
-            Map::Process(map) => map.as_ptr(),
-            Map::Bar(map) => map.as_ptr(),
-        }
+        either!(Map, self, map => map.as_ptr())
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        match self {
-            Map::Process(map) => map.bytes(),
-            Map::Bar(map) => map.bytes(),
-        }
+        either!(Map, self, map => map.bytes())
     }
 
     pub(crate) fn access(&self) -> Access {
-        match self {
-            Map::Process(map) => map.access(),
-            Map::Bar(map) => map.access(),
-        }
+        either!(Map, self, map => map.access())
     }
 
     /// Where the map begins on the bus, as far as a program may know.
@@ -100,26 +91,17 @@ impl Sequence {
 
     #[inline(always)]
     pub(crate) fn start(&self) -> (SequenceStatus, Option<SequenceStart>) {
-        match self {
-            Sequence::Process(sequence) => sequence.start(),
-            Sequence::Bar(sequence) => sequence.start(),
-        }
+        either!(Sequence, self, sequence => sequence.start())
     }
 
     #[inline(always)]
     pub(crate) fn check_unflushed(&self, start: SequenceStart) -> SequenceStatus {
-        match self {
-            Sequence::Process(sequence) => sequence.check_unflushed(start),
-            Sequence::Bar(sequence) => sequence.check_unflushed(start),
-        }
+        either!(Sequence, self, sequence => sequence.check_unflushed(start))
     }
 
     #[inline(always)]
     pub(crate) fn is_there(&self) -> bool {
-        match self {
-            Sequence::Process(sequence) => sequence.is_there(),
-            Sequence::Bar(sequence) => sequence.is_there(),
-        }
+        either!(Sequence, self, sequence => sequence.is_there())
     }
 
     /// Has stores that have left this core arrive, where a fence of the core is not enough for that.

@@ -3,11 +3,10 @@
 //!
 //! A step is `WHO: CALL -> ANSWER`. With `~>` the call is made until it gives the answer, for what another process or thread brings about;
 //! an answer that ends with `*` is the beginning of one. `WHO: !kill`, `!STOP` and `!CONT` are done to the player, `!link down` and
-//! `!link up` to its adapter 0, `!link1 down` to its adapter 1; `!cut BYTES` leaves so many bytes of the file
-//! that all share. A case is of the players that it names, `owner` of node 4 and `user` of node 8 unless it says otherwise, and
-//! each has opened the descriptor `sd` unless the case is `raw`; `config` is their configuration. A case that `needs` a function is played
-//! once `src/absent.rs` has it no
-//! more. What members have that share a `kernel`, or that share a `file`, is a case or a script that is `on` that one alone.
+//! `!link up` to its adapter 0, `!link1 down` to its adapter 1; `!cut BYTES` leaves so many bytes of the file that all share. A case is of
+//! the players that it names, `owner` of node 4 and `user` of node 8 unless it says otherwise, and each has opened the descriptor `sd`
+//! unless the case is `raw`; `config` is their configuration. What members have that share a `kernel`, or that share a `file`, is a case or
+//! a script that is `on` that one alone.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod c;
@@ -173,11 +172,6 @@ fn run(name: &str, ground: Ground) {
 fn run_with((program, ground): (&Path, Ground), name: &str) {
     let path = scripts().join(format!("{name}.toml"));
     let table: Table = std::fs::read_to_string(path).unwrap().parse().unwrap();
-    // Functions that are exported and not there yet.
-    let absent = std::fs::read_to_string(Path::new(HERE).join("src/absent.rs")).unwrap();
-    let has = |case: &&Value| {
-        case.get("needs").is_none_or(|name| !absent.contains(&format!(" {}(", name.as_str().unwrap())))
-    };
     let on = |what: Option<&Value>| what.is_none_or(|on| on.as_str() == Some(ground.name()));
     if !on(table.get("on")) {
         return;
@@ -187,7 +181,7 @@ fn run_with((program, ground): (&Path, Ground), name: &str) {
         on(case.get("on"))
             && (ground == Ground::Kernel || !case["steps"].as_str().unwrap().contains(": !link"))
     };
-    let cases = table["case"].as_array().unwrap().iter().filter(has).filter(is_of_ground);
+    let cases = table["case"].as_array().unwrap().iter().filter(is_of_ground);
     let cases: Vec<&Value> = cases.collect();
     let wrong: Vec<String> = cases.iter().filter_map(|case| play((program, ground), case).err()).collect();
     assert!(wrong.is_empty(), "{} of {} cases:\n{}", wrong.len(), cases.len(), wrong.join("\n"));

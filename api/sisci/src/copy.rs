@@ -191,14 +191,14 @@ pub(crate) fn mem_cpy(
             error.put_if_wanted(errors::OK);
         }
         Some(Stored::Touched) => look_again(map, error),
-        // Ordered, whatever the program wants: so the flags need not be kept until here.
+        // With the store barrier, whatever the program wants: so the flags need not be kept until here.
         None => mem_cpy_at_length(Handle::NULL, memory, map, offset, bytes, 0, error),
     }
 }
 
-/// What most calls are not.
+/// `SCIMemCpy` where [`ShortStore`] is not enough, and where something is wrong.
 ///
-/// It calls as C does, because nothing unwinds out of that: so the caller has nothing to do after it, and leaves.
+/// It has the calling convention of C, out of which nothing unwinds: so the caller has nothing to do after it, and jumps here.
 #[inline(never)]
 extern "C" fn mem_cpy_at_length(
     sequence: Handle<Sequence>,

@@ -55,8 +55,8 @@ impl<T: Object> Table<T> {
         self.show(handle, Session::check, look)
     }
 
-    /// Shows the object of a handle to `look`, if that takes a few instructions and nothing is wrong. Otherwise nobody is told why: the caller
-    /// asks [`Table::with`].
+    /// Shows the object of a handle to `look`, if that takes a few instructions and nothing is wrong. `None` does not say why not, which
+    /// [`Table::with`] does.
     #[inline(always)]
     pub(crate) fn look_if_short<L: ShortLook<T>>(
         &'static self,

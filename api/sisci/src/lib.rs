@@ -1,5 +1,4 @@
-//! SISCI for C: what programs that were written for its headers link, over a
-//! fabric of either kind (`member.rs`).
+//! SISCI for C: what programs that were written for its headers link, over a fabric of either kind (`member.rs`).
 //!
 //! FFI and nothing else: every function checks what it is given, makes a call of the fabric and gives a code of SISCI.
 //! `exports.rs` is the list of functions, each of which is exported under three names; the modules are named for what is in them.

@@ -41,7 +41,7 @@ pub trait ShortLook<T> {
     /// What comes of it.
     type Found;
 
-    /// Looks at the object for some nanoseconds: whoever removes it does not sleep well meanwhile.
+    /// Looks at the object for some nanoseconds: whoever removes it is not woken when this returns, and finds that out some milliseconds later.
     fn look(self, object: &T) -> Option<Self::Found>;
 }
 
@@ -82,9 +82,9 @@ impl<T: Kind + Send + Sync> Pinned<T> {
         thread::pinned(handle.bits(), |pin| slot.look(pin).map(look)).ok_or_else(|| handle.refused())
     }
 
-    /// Shows the object of a handle to `look` as [`Pinned::with`] does, in as few instructions as that takes: without a call, and with nothing
-    /// that a panic would have to pass. `None` if the handle names no object, and also where that takes more: in a thread that uses its first
-    /// object, or is using one, or must fence. The caller then asks [`Pinned::with`].
+    /// Shows the object of a handle to `look` as [`Pinned::with`] does, in as few instructions as that takes, none of which is a call. `None` if
+    /// the handle names no object, and also where more is to be done, which [`Pinned::with`] does: in a thread that uses its first object, is
+    /// using one further up, or must fence.
     #[inline(always)]
     pub fn look_if_short<L: ShortLook<T>>(&'static self, handle: Handle<T>, look: L) -> Option<L::Found> {
         if !handle.has_tag() {

@@ -10,7 +10,7 @@ use crate::mapping::Mapping;
 pub(crate) struct Span {
     start: NonNull<u8>,
     bytes: usize,
-    /// Keeps it.
+    /// Unmapped when the last range of it is dropped.
     mapping: Arc<Mapping>,
 }
 

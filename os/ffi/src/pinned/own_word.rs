@@ -1,9 +1,10 @@
 //! A pointer of each thread that is found without a call.
 //!
 //! A variable of `thread_local!` in a shared library is found by a call of the loader's, before which all that a function keeps in
-//! registers is stored to the stack. This one lies at an offset from the thread's own memory that the loader puts into a word when it loads
-//! the library (the model "initial exec"). Loaders keep some room for such variables of libraries that a running program loads; a library that
-//! finds none is refused. Elsewhere than on Linux of x86-64 it is a variable of `thread_local!`.
+//! registers is stored to the stack. The variable of this module lies at an offset from the thread's own memory that the loader puts into a
+//! word when it loads the library (the model "initial exec"). All variables of threads of the library then lie in the memory that each
+//! thread has from its start, in which loaders keep some room for libraries that a running program loads: a library that finds too little is
+//! refused. Elsewhere than on Linux of x86-64 it is a variable of `thread_local!`.
 
 use super::pins::Record;
 

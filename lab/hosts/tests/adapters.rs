@@ -5,10 +5,10 @@ mod support;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use beeline_fabric::{AdapterNumber, Call, LocalSegment, RemoteSegment, SegmentId, SequenceStatus, Value};
+use beeline_fabric::{AdapterNumber, InterruptNumber, LocalSegment, SequenceStatus};
 use beeline_hosts::*;
 use beeline_link_sim::des::Picoseconds;
-use beeline_link_sim::machine::hosts::{HostId, Hosts, HostsSettings};
+use beeline_link_sim::machine::hosts::{HostId, Hosts, HostsSettings, Region};
 use beeline_platforms::Platform;
 use support::*;
 
@@ -30,18 +30,7 @@ fn disordered_adapters() -> HostsSettings {
 
 /// A segment that others connect to by each adapter.
 fn available_by_all(member: &mut HostMember, bytes: u64) -> LocalSegment {
-    let Value::Local(local, _) = member.call(create(7, bytes)).unwrap() else { panic!("no segment") };
-    member.call(Call::Prepare(local, AdapterNumber::ANY)).unwrap();
-    member.call(Call::SetAvailable(local, AdapterNumber::ANY)).unwrap();
-    local
-}
-
-fn connected_by(member: &mut HostMember, adapter: AdapterNumber) -> RemoteSegment {
-    let (node, id, timeout_nanos) = (NODE_0, SegmentId(7), None);
-    let (is_asynchronous, has_callback) = (false, false);
-    let connect = Call::Connect { node, id, adapter, timeout_nanos, is_asynchronous, has_callback };
-    let Ok(Value::Remote(remote, _)) = member.call(connect) else { panic!("no connection") };
-    remote
+    available_by(AdapterNumber::ANY, member, create(7, bytes))
 }
 
 /// Blocks are stored by whichever adapter is up while the links of both go down and come up at either end, and at last one stays down.
@@ -79,21 +68,13 @@ fn transfer_by_any_adapter_is_exact_and_goes_on_when_one_stays_down() {
         },
         |core, wiring| {
             let mut member = joined(&core, &wiring);
-            let remote = connected_by(&mut member, AdapterNumber::ANY);
+            let remote = connected_by(AdapterNumber::ANY, &mut member, NODE_0, 7);
             let map = member.map(remote, part(0, (BLOCKS * BLOCK) as u64)).unwrap();
             member.serve(us(5_990), |_| false);
             let mut again = 0;
             for block in 0..BLOCKS {
-                loop {
-                    rest(&mut member, 20_000);
-                    let (SequenceStatus::Ok, Some(start)) = map.start() else { continue };
-                    map.copy_in(block * BLOCK, &pattern(BLOCK, block as u64));
-                    match map.check(&start) {
-                        SequenceStatus::Ok => break,
-                        SequenceStatus::Retriable | SequenceStatus::Pending => again += 1,
-                        SequenceStatus::NotRetriable => panic!("an adapter was up all the time"),
-                    }
-                }
+                let bytes = pattern(BLOCK, block as u64);
+                again += store_block(&mut member, &map, block * BLOCK, &bytes, 20_000);
                 // The last blocks go by the second adapter alone.
                 if block == BLOCKS - 8 {
                     member.serve(us(16_000), |_| false);
@@ -125,13 +106,82 @@ fn connection_by_one_adapter_waits_for_that_one() {
         |core, wiring| {
             let mut member = joined(&core, &wiring);
             let number = |adapter| AdapterNumber::new(adapter).unwrap();
-            let [first, second, any] =
-                [number(0), number(1), AdapterNumber::ANY].map(|it| connected_by(&mut member, it));
+            let [first, second, any] = [number(0), number(1), AdapterNumber::ANY]
+                .map(|adapter| connected_by(adapter, &mut member, NODE_0, 7));
             member.serve(us(7_000), |_| false);
             let maps = [first, second, any].map(|remote| member.map(remote, part(0, 64)).unwrap());
             let found = maps.map(|map| map.start().0);
             use SequenceStatus::{Ok, Pending};
             assert_eq!(found, [Pending, Ok, Ok]);
+            rest(&mut member, 100_000);
+        },
+    );
+}
+
+/// Most of it is still on its way when the call that stores it returns.
+const ON_ITS_WAY: usize = 16 << 10;
+
+fn is_all_there(core: &Core, (region, at): (Region, usize)) -> bool {
+    let mut bytes = vec![0; ON_ITS_WAY];
+    core.copy_out(region, at, &mut bytes);
+    bytes == pattern(ON_ITS_WAY, 3)
+}
+
+/// The trigger is a word that goes by the first adapter.
+#[test]
+fn trigger_comes_behind_stores_by_the_other_adapter() {
+    const NUMBER: InterruptNumber = InterruptNumber(9);
+    let whole = part(0, ON_ITS_WAY as u64);
+    two_of(
+        disordered_adapters(),
+        |_| {},
+        |core, wiring| {
+            let mut member = joined(&core, &wiring);
+            let local = available_by_all(&mut member, whole.bytes);
+            let memory = member.map_local(local, whole).unwrap();
+            let options = InterruptOptions { number: Some(NUMBER), ..InterruptOptions::default() };
+            let mut interrupt = member.create_interrupt(options).unwrap();
+            member.wait_for_interrupt(&mut interrupt, us(100_000)).unwrap();
+            assert!(is_all_there(&core, memory));
+            rest(&mut member, 100_000);
+        },
+        |core, wiring| {
+            let mut member = joined(&core, &wiring);
+            let remote = connected_by(AdapterNumber::ANY, &mut member, NODE_0, 7);
+            let map = member.map(remote, whole).unwrap().by(1);
+            let mut interrupt = member.connect_interrupt(NODE_0, NUMBER, None).unwrap();
+            map.copy_in(0, &pattern(ON_ITS_WAY, 3));
+            member.trigger(&mut interrupt).unwrap();
+            rest(&mut member, 100_000);
+        },
+    );
+}
+
+/// The check of a sequence loads across by the first adapter.
+#[test]
+fn sequence_ends_behind_stores_by_the_other_adapter() {
+    let is_checked = AtomicBool::new(false);
+    let whole = part(0, ON_ITS_WAY as u64);
+    two_of(
+        disordered_adapters(),
+        |_| {},
+        |core, wiring| {
+            let mut member = joined(&core, &wiring);
+            let local = available_by_all(&mut member, whole.bytes);
+            let memory = member.map_local(local, whole).unwrap();
+            until(&mut member, |_| is_checked.load(Relaxed));
+            assert!(is_all_there(&core, memory));
+            rest(&mut member, 100_000);
+        },
+        |core, wiring| {
+            let mut member = joined(&core, &wiring);
+            let remote = connected_by(AdapterNumber::ANY, &mut member, NODE_0, 7);
+            let [by_any, second] = [(); 2].map(|()| member.map(remote, whole).unwrap());
+            let second = second.by(1);
+            let start = by_any.start().1.unwrap();
+            second.copy_in(0, &pattern(ON_ITS_WAY, 3));
+            assert_eq!(by_any.check(&start), SequenceStatus::Ok);
+            is_checked.store(true, Relaxed);
             rest(&mut member, 100_000);
         },
     );

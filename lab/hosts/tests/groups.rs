@@ -214,16 +214,7 @@ fn copies_of_holders_are_exact_although_links_go_down() {
         until(&mut member, |member| member.now() > Picoseconds::from_ns(5_990_000));
         let mut again = 0;
         for block in 0..BLOCKS {
-            loop {
-                rest(&mut member, 40_000);
-                let (SequenceStatus::Ok, Some(start)) = map.start() else { continue };
-                map.copy_in(block * BLOCK, &pattern(BLOCK, block as u64));
-                match map.check(&start) {
-                    SequenceStatus::Ok => break,
-                    SequenceStatus::Retriable | SequenceStatus::Pending => again += 1,
-                    SequenceStatus::NotRetriable => panic!("links that come back end no connection"),
-                }
-            }
+            again += store_block(&mut member, &map, block * BLOCK, &pattern(BLOCK, block as u64), 40_000);
         }
         is_done.store(true, Relaxed);
         rest(&mut member, 200_000);

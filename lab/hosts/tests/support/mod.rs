@@ -95,7 +95,12 @@ pub fn part(offset: u64, bytes: u64) -> Part {
 }
 
 pub fn create(id: u32, bytes: u64) -> Call {
-    let (is_auto, is_private, is_empty, has_callback) = (false, false, false, false);
+    create_told(id, bytes, false)
+}
+
+/// A call that creates a segment, whose events are told as they come if it has a callback.
+pub fn create_told(id: u32, bytes: u64, has_callback: bool) -> Call {
+    let (is_auto, is_private, is_empty) = (false, false, false);
     Call::CreateSegment { id: SegmentId(id), is_auto, bytes, is_private, is_empty, has_callback }
 }
 
@@ -117,23 +122,53 @@ pub fn disconnect(remote: RemoteSegment) -> Call {
 
 /// A call that connects once.
 pub fn connect(node: NodeId, id: u32, timeout_nanos: Option<u64>) -> Call {
+    connect_by(adapter(), node, id, timeout_nanos)
+}
+
+fn connect_by(adapter: AdapterNumber, node: NodeId, id: u32, timeout_nanos: Option<u64>) -> Call {
     let (id, is_asynchronous, has_callback) = (SegmentId(id), false, false);
-    Call::Connect { node, id, adapter: adapter(), timeout_nanos, is_asynchronous, has_callback }
+    Call::Connect { node, id, adapter, timeout_nanos, is_asynchronous, has_callback }
 }
 
 /// A segment that others connect to.
 pub fn available(member: &mut HostMember, id: u32, bytes: u64) -> LocalSegment {
-    let Value::Local(local, _) = member.call(create(id, bytes)).unwrap() else { panic!("no segment") };
-    member.call(Call::Prepare(local, adapter())).unwrap();
-    member.call(Call::SetAvailable(local, adapter())).unwrap();
+    available_by(adapter(), member, create(id, bytes))
+}
+
+/// A segment that others connect to by an adapter, or by each of them.
+pub fn available_by(adapter: AdapterNumber, member: &mut HostMember, create: Call) -> LocalSegment {
+    let Value::Local(local, _) = member.call(create).unwrap() else { panic!("no segment") };
+    member.call(Call::Prepare(local, adapter)).unwrap();
+    member.call(Call::SetAvailable(local, adapter)).unwrap();
     local
 }
 
 /// Connects as soon as it can.
 pub fn connected(member: &mut HostMember, node: NodeId, id: u32) -> RemoteSegment {
-    match member.call(connect(node, id, None)) {
+    connected_by(adapter(), member, node, id)
+}
+
+/// As [`connected`], by an adapter or by any of them.
+pub fn connected_by(adapter: AdapterNumber, member: &mut HostMember, node: NodeId, id: u32) -> RemoteSegment {
+    match member.call(connect_by(adapter, node, id, None)) {
         Ok(Value::Remote(remote, _)) => remote,
         other => panic!("{other:?}"),
+    }
+}
+
+/// Stores a block, and again until a sequence finds that nothing of it was lost, with a pause before each time. Returns how often it was
+/// stored in vain.
+pub fn store_block(member: &mut HostMember, map: &Mapped, offset: usize, block: &[u8], pause_ns: u64) -> u32 {
+    let mut in_vain = 0;
+    loop {
+        rest(member, pause_ns);
+        let (SequenceStatus::Ok, Some(start)) = map.start() else { continue };
+        map.copy_in(offset, block);
+        match map.check(&start) {
+            SequenceStatus::Ok => return in_vain,
+            SequenceStatus::Retriable | SequenceStatus::Pending => in_vain += 1,
+            SequenceStatus::NotRetriable => panic!("the connection has ended"),
+        }
     }
 }
 

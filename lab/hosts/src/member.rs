@@ -34,7 +34,7 @@ pub struct HostMember {
     pub(crate) yards: Vec<Option<Yard>>,
     peers: Vec<Peer>,
     told: VecDeque<Told>,
-    /// By adapter.
+    /// By adapter, whether its link was up at the last look.
     links_were_up: Vec<bool>,
 }
 
@@ -44,6 +44,17 @@ pub(crate) fn adapter() -> AdapterNumber {
 
 fn numbered(adapter: u16) -> AdapterNumber {
     AdapterNumber::new(adapter.into()).expect("a host has as many adapters as a node at most")
+}
+
+/// Where a peer's claims of this host's segments come to.
+fn claimed_by(peer: HostId, sessions: &Sessions) -> Region {
+    sessions.wiring.of(sessions.core.host()).claimed[usize::from(peer.0)]
+}
+
+/// What a peer claims in its session.
+fn claims_by(peer: &Peer, sessions: &Sessions) -> View {
+    let words = claimed_by(peer.host, sessions);
+    View::of_session(sessions.core.clone(), words, peer.claimed.clone())
 }
 
 /// Windows for messages to and from each other host.
@@ -222,12 +233,7 @@ impl HostMember {
 
     /// Members that use this one, with what they say that they use.
     pub(crate) fn consumers(&self) -> impl Iterator<Item = (PairId, View)> {
-        let here = self.sessions.wiring.of(self.core().host());
-        let view = |peer: &Peer| {
-            let words = here.claimed[usize::from(peer.host.0)];
-            View::of_session(self.core().clone(), words, peer.claimed.clone())
-        };
-        self.peers.iter().filter_map(move |peer| Some((peer.consumer?, view(peer))))
+        self.peers.iter().filter_map(|peer| Some((peer.consumer?, claims_by(peer, &self.sessions))))
     }
 
     /// The host of a node, if it lives.
@@ -277,10 +283,8 @@ impl HostMember {
             }
             // Until its words have come anew, those of its last session are here.
             if peer.is_there() && peer.consumer.is_none() && self.sessions.is_whole(peer.host) {
-                let core = self.sessions.core.clone();
-                let claimed = self.sessions.wiring.of(core.host()).claimed[usize::from(peer.host.0)];
-                let view = View::of_session(core, claimed, peer.claimed.clone());
-                peer.consumer = Some(self.member.admit(node_of(peer.host), view));
+                let claims = claims_by(peer, &self.sessions);
+                peer.consumer = Some(self.member.admit(node_of(peer.host), claims));
                 // Its claims count from here on, and so what it confirms.
                 self.sessions.count(peer.host);
             }
@@ -302,7 +306,7 @@ impl HostMember {
         let peer = &mut self.peers[at];
         self.sessions.leave(peer.host);
         // What it said last still counts; what it says from here on is of the next session.
-        let claimed = self.sessions.wiring.of(self.sessions.core.host()).claimed[usize::from(peer.host.0)];
+        let claimed = claimed_by(peer.host, &self.sessions);
         let mut words = vec![0; claimed.bytes];
         self.sessions.core.copy_out(claimed, 0, &mut words);
         std::mem::take(&mut peer.claimed).end_with(words);

@@ -19,7 +19,7 @@ pub struct DataInterrupt {
     /// By which others connect to it.
     pub number: InterruptNumber,
     place: Place,
-    /// The peer whose turn it is.
+    /// The host whose messages are looked for first.
     next: usize,
 }
 
@@ -27,7 +27,7 @@ pub struct DataInterrupt {
 pub struct DataConnected {
     link: Link,
     host: HostId,
-    /// Nothing until it is found again, after a link was down.
+    /// `None` once a link was down, until the next trigger takes another one.
     window: Option<WindowId>,
 }
 
@@ -114,9 +114,9 @@ impl HostMember {
     /// Triggers a data interrupt with a message. It does not wait for anything.
     ///
     /// # Errors
-    /// [`Refusal::IllegalParameter`]: the message is too long. [`Refusal::Nospc`]: too many are not taken yet. [`Refusal::TransferFailed`]: a link was
-    /// down, and messages that were not taken by then may be lost; this one is not sent, and the next ones are. Others as
-    /// [`HostMember::trigger`] has them.
+    /// As [`HostMember::trigger`]. [`Refusal::IllegalParameter`]: the message is too long. [`Refusal::Nospc`]: too many are not taken yet.
+    /// [`Refusal::TransferFailed`]: a link was down, and messages that were not taken by then may be lost; this message is not sent, and the
+    /// next trigger sends again.
     pub fn trigger_with(&mut self, connected: &mut DataConnected, message: &[u8]) -> Result<(), Refusal> {
         if message.len() > MAX_MESSAGE_BYTES {
             return Err(Refusal::IllegalParameter);

@@ -29,7 +29,7 @@ pub(crate) struct Peer {
     /// What the member has with it, while it uses its segments and is used.
     pub provider: Option<PairId>,
     pub consumer: Option<PairId>,
-    /// Of its board and of what it claims, in the session that it is in or will be.
+    /// The last words of its board and of its claims, once the session has ended that it is in or will be.
     pub board: LastWords,
     pub claimed: LastWords,
     /// How often it has rung, as far as the member has looked; and has been rung.

@@ -129,7 +129,7 @@ impl Core {
         }
     }
 
-    /// What the program is told by, that waits at a place: ports of one host have one program.
+    /// What wakes the program that waits at a place. Ports of one host have one program.
     fn turn_of(&self, place: Place) -> &Condvar {
         &self.machine.turns[usize::from(place.host.0) % self.machine.turns.len()]
     }
@@ -155,7 +155,7 @@ impl Core {
         self.wait_at(self.place, next, until);
     }
 
-    /// What was stored by other adapters leaves while the program waits.
+    /// Lets what was stored by adapters behind the first one leave while the program waits.
     fn send_at_all_ports(&self, hosts: &mut Hosts) {
         for adapter in 1..self.adapters() {
             let port = Place { host: hosts.port(self.place.host, adapter), ..self.place };
@@ -194,17 +194,17 @@ impl Core {
         self.is_under_way.len() as u16
     }
 
-    /// The places where its packets leave: of a core that goes by one adapter, that one's.
+    /// The ports by which its packets leave: all of its host, or that of the adapter that was chosen.
     fn ports(&self) -> Vec<Place> {
         let chosen = |adapter: &u16| self.chosen.is_none_or(|chosen| chosen == *adapter);
         (0..self.adapters()).filter(chosen).map(|adapter| self.port(adapter)).collect()
     }
 
     fn port(&self, adapter: u16) -> Place {
-        self.hosts(|hosts, place| Place { host: port_of(hosts, place.host, adapter), ..place })
+        self.hosts(|hosts, place| Place { host: hosts.port(place.host, adapter), ..place })
     }
 
-    /// The adapter by which it goes at this moment.
+    /// The adapter by which the next store or load across goes.
     fn adapter(&self) -> u16 {
         if self.adapters() == 1 {
             return 0;
@@ -216,7 +216,7 @@ impl Core {
     /// Whether the links of an adapter are up at both ends of its row.
     pub(crate) fn is_up_at_both_ends(&self, adapter: u16) -> bool {
         let ends = [HostId(0), HostId(1)];
-        self.hosts(|hosts, _| ends.iter().all(|end| hosts.is_up(port_of(hosts, *end, adapter))))
+        self.hosts(|hosts, _| ends.iter().all(|end| hosts.is_up(hosts.port(*end, adapter))))
     }
 
     /// Stores by an adapter, which are under way from then on.
@@ -228,7 +228,7 @@ impl Core {
     /// Does something at the port of an adapter, which takes the program's time.
     fn at_port(&self, adapter: u16, f: impl FnOnce(&mut Hosts, Place)) {
         self.hosts(|hosts, place| {
-            let port = Place { host: port_of(hosts, place.host, adapter), ..place };
+            let port = Place { host: hosts.port(place.host, adapter), ..place };
             align(hosts, place, port);
             f(hosts, port);
             align(hosts, port, place);
@@ -346,7 +346,7 @@ impl Core {
 
     /// Whether the link of an adapter of this host is up.
     pub(crate) fn is_adapter_up(&self, adapter: u16) -> bool {
-        self.hosts(|hosts, place| hosts.is_up(port_of(hosts, place.host, adapter)))
+        self.hosts(|hosts, place| hosts.is_up(hosts.port(place.host, adapter)))
     }
 
     /// Where stores to a group go, if the switch has it.
@@ -370,19 +370,15 @@ impl Core {
     }
 }
 
-fn port_of(hosts: &Hosts, host: HostId, adapter: u16) -> HostId {
-    if adapter == 0 { host } else { hosts.port(host, adapter) }
-}
-
 fn downs(hosts: &Hosts, host: HostId) -> u64 {
-    (0..hosts.adapters()).map(|adapter| hosts.downs(port_of(hosts, host, adapter))).sum()
+    (0..hosts.adapters()).map(|adapter| hosts.downs(hosts.port(host, adapter))).sum()
 }
 
 fn is_up(hosts: &Hosts, host: HostId) -> bool {
-    (0..hosts.adapters()).any(|adapter| hosts.is_up(port_of(hosts, host, adapter)))
+    (0..hosts.adapters()).any(|adapter| hosts.is_up(hosts.port(host, adapter)))
 }
 
-/// A place is where a program is that was at another one.
+/// Brings the clock of a place up to that of another one, at which the program was until then.
 fn align(hosts: &mut Hosts, from: Place, to: Place) {
     let (from, at) = (hosts.clock(from), hosts.clock(to));
     if from > at {

@@ -99,8 +99,8 @@ fn stored(platform: &Platform, bytes: usize, fences: Fences, seed: u64) -> Resul
     Ok(results.swap_remove(0))
 }
 
-/// Gbit/s of payload that a member of a host with so many adapters stores unfenced, a stripe by each adapter in turn: through a map of a
-/// connection by each, as a caller does it that stripes.
+/// Gbit/s of payload that a member of a host with so many adapters stores unfenced, a stripe by each adapter in turn. It has a connection
+/// and a map by each adapter, as a program of SISCI that stripes has.
 ///
 /// # Errors
 /// The platform joins no hosts.

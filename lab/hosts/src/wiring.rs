@@ -20,7 +20,7 @@ pub(crate) const LINE_BYTES: usize = 64;
 pub(crate) const WINDOWS: u32 = 4;
 pub(crate) const WINDOW_LINES: u32 = 128;
 const WINDOWS_BYTES: usize = (WINDOWS * WINDOW_LINES) as usize * LINE_BYTES;
-/// Words that a host says to another of windows to it and from it.
+/// Words that a host publishes to another one about windows to it and from it.
 pub(crate) const YARD_WORDS: u32 = 3 * WINDOWS;
 
 /// The node of a host: 4, 8, 12 and on.
@@ -41,7 +41,7 @@ pub(crate) struct Memories {
     pub names_of: Vec<Region>,
     pub attached_of: Vec<Region>,
     pub claimed: Vec<Region>,
-    /// By peer, words of windows for messages, theirs of those, and windows that it sends into.
+    /// By peer, words about windows for messages that this host publishes, copies of the peer's, and windows that the peer sends into.
     pub yards: Vec<Region>,
     pub yards_of: Vec<Region>,
     pub windows: Vec<Region>,

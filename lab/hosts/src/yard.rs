@@ -24,19 +24,19 @@ const _: () = assert!(YARD_WORDS == 3 * WINDOWS);
 
 /// Set while a window is an interrupt's.
 const VALID: u64 = 1 << 63;
-/// How often the window was given.
+/// From this bit on, how often the window was given.
 const TIMES_LSB: u32 = 48;
 
 /// Windows to and from another host.
 pub(crate) struct Yard {
     core: Core,
-    /// What this host says.
+    /// Words that this host publishes to the other one.
     own: Published,
-    /// What the other one has said.
+    /// Words that the other host has published to this one.
     theirs: View,
-    /// Where windows to the other host begin.
+    /// The address of the first window to the other host.
     to: u64,
-    /// Windows from it.
+    /// Memory of the windows from the other host.
     here: Region,
     outlets: Vec<Outlet>,
     inlets: Vec<Option<Inlet>>,
@@ -45,7 +45,6 @@ pub(crate) struct Yard {
 /// A window to another host.
 #[derive(Default)]
 struct Outlet {
-    times: u64,
     said: u64,
     given: Option<Given>,
 }
@@ -58,9 +57,10 @@ struct Given {
     losses: Losses,
 }
 
-/// A window from another host, while its word is this. Nothing is taken behind what was no message.
+/// A window from another host, for as long as its word is the same.
 struct Inlet {
     word: u64,
+    /// `None` once something came that is no message: nothing behind it is taken.
     receiver: Option<Receiver<Loads, Free>>,
 }
 
@@ -80,7 +80,7 @@ fn is_of(word: u64, place: Place) -> bool {
     word & !times == word_of(place, 0)
 }
 
-/// What both ends know of a window by its word.
+/// The configuration of a window, which both ends make from its word.
 fn config(word: u64) -> WindowConfig {
     let random = word.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     WindowConfig::blank(blank_from_random(random ^ random >> 32), (word >> TIMES_LSB) as u8)
@@ -114,8 +114,8 @@ impl Yard {
             outlet.given.is_none() && self.theirs.load(LEFT + *at as u32) == outlet.said
         };
         let at = (0..self.outlets.len()).find(is_free).ok_or(Refusal::Nospc)?;
-        let times = self.outlets[at].times.wrapping_add(1);
-        let word = word_of(place, times);
+        let times = (self.outlets[at].said & !VALID) >> TIMES_LSB;
+        let word = word_of(place, times + 1);
         let config = config(word);
         let mut stores = Stores {
             core: self.core.clone(),
@@ -125,7 +125,7 @@ impl Yard {
         let writer =
             Writer::new(stores, Freed { theirs: self.theirs.clone(), word: FREED + at as u32 }, config);
         let given = Some(Given { place, writer, connections: 1, losses });
-        self.outlets[at] = Outlet { times, said: word, given };
+        self.outlets[at] = Outlet { said: word, given };
         // Behind the blanks, as every published word is behind all stores of its core; and messages are behind it.
         self.own.publish(SAID + at as u32, word);
         Ok(WindowId { at, word })
@@ -136,7 +136,7 @@ impl Yard {
         outlet.given.as_mut().filter(|_| outlet.said == id.word)
     }
 
-    /// Sends a message.
+    /// Stores a message into a window, if it has room.
     ///
     /// # Errors
     /// [`Refusal::NotConnected`]: the window was taken away. [`Refusal::TransferFailed`]: a link was down since the window was given, so that

@@ -177,7 +177,7 @@ fn host_that_is_silent_is_lost_within_the_declared_bound() {
     assert!((4_000_000..=5_500_000).contains(&silence.as_ns()), "{silence}");
 }
 
-/// Its words come anew before it is admitted, whichever side hears the other first.
+/// A host's words come anew before it is admitted again, whichever side hears the other first.
 #[test]
 fn claims_of_a_session_that_is_over_are_not_told_again() {
     for down in [0, 1].map(HostId) {

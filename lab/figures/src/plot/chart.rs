@@ -50,7 +50,7 @@ impl<'a> Across<'a> {
         }
     }
 
-    /// Returns what is written below a place on the axis: the unit is the axis's where it is bytes.
+    /// Returns what is written below a place on the axis. Bytes are without their unit, which the name of the axis has.
     pub(super) fn number(self, place: f64) -> String {
         match self {
             Across::Sizes(_) => size(place).trim_end_matches(" B").to_owned(),

@@ -16,7 +16,7 @@ pub(super) fn on_axis(value: f64) -> String {
     format!("{}{unit}", value / size)
 }
 
-/// A size in bytes, by KiB or MiB where it is some of them.
+/// A size, in MiB or KiB where it is a whole number of them, else in bytes.
 pub(super) fn size(bytes: f64) -> String {
     const KIB: f64 = 1024.0;
     let units = [(KIB * KIB, "MiB"), (KIB, "KiB")];
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn size_is_told_by_the_largest_unit_that_it_is_some_of() {
+    fn size_is_in_the_largest_unit_of_which_it_is_a_whole_number() {
         let sizes = [4.0, 1000.0, 1024.0, 1500.0, 65536.0, 1_048_576.0, 1_572_864.0, 4_194_304.0];
         assert_eq!(
             sizes.map(size),

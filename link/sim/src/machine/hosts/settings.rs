@@ -80,7 +80,7 @@ pub enum HostsError {
 }
 
 impl HostsSettings {
-    /// Two in a row, at the ends of each of several rows, and of a switch one for each of its rows.
+    /// How many ports there are: two of each row, and at a switch one of each of its rows.
     pub fn hosts(&self) -> usize {
         match &self.joined {
             Joined::Row(_) => 2,

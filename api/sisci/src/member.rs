@@ -193,7 +193,7 @@ impl Member {
         either!(Member, self, member => member.cancel_attempts());
     }
 
-    /// Waits until `look` finds something, whenever something may have happened that has a callback, and after
+    /// Waits until `look` finds something. It looks whenever something may have happened that has a callback, and after each
     /// [`Member::look_again`].
     pub(crate) fn wait_until(&self, mut look: impl FnMut() -> bool) {
         let found = || look().then_some(());

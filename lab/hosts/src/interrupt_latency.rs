@@ -20,7 +20,7 @@ const PAUSE: Picoseconds = Picoseconds::from_ns(50_000);
 const END: Picoseconds = Picoseconds::from_ns(1_000_000_000);
 const NUMBER: InterruptNumber = InterruptNumber(1);
 
-/// What is triggered.
+/// The interrupt that is timed.
 #[derive(Clone, Copy)]
 enum Kind {
     Plain,

@@ -51,7 +51,7 @@ fn claimed_by(peer: HostId, sessions: &Sessions) -> Region {
     sessions.wiring.of(sessions.core.host()).claimed[usize::from(peer.0)]
 }
 
-/// What a peer claims in its session.
+/// Words of the segments that a peer claims. Behind the end of the session that it is in they stay as they were last.
 fn claims_by(peer: &Peer, sessions: &Sessions) -> View {
     let words = claimed_by(peer.host, sessions);
     View::of_session(sessions.core.clone(), words, peer.claimed.clone())

@@ -256,7 +256,7 @@ impl BarMember {
     /// An end of a message queue, which is to be opened ([`MessageQueue::open`]).
     ///
     /// # Errors
-    /// As for [`MessageQueue::new`].
+    /// Those of [`MessageQueue::new`].
     pub fn message_queue(&self, config: QueueConfig) -> Result<MessageQueue, Refusal> {
         MessageQueue::new(Arc::<Shared>::clone(&self.shared), config)
     }

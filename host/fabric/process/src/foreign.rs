@@ -6,8 +6,8 @@ use beeline_domain::{Domain, DomainConfig, DomainError};
 
 use crate::users::NodeOfUser;
 
-/// A domain of another user. Of two users whose members name each other's nodes one joins first, when the other's domain is not there or
-/// lets nobody in.
+/// A domain of another user. It may not be there yet, or not let anybody in: of two users whose members name each other's nodes one joins
+/// before the other.
 #[derive(Debug)]
 pub(crate) struct Foreign {
     config: DomainConfig,

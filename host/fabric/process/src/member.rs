@@ -191,8 +191,8 @@ impl FabricMember {
         self.shared.set_terms(terms);
     }
 
-    /// Says who may connect to segments that are made from here on, as [`FabricMember::export`] says it of one. Not of those that several
-    /// hold.
+    /// Says who may connect to segments that are made from here on, as [`FabricMember::export`] says it of one segment. It does not
+    /// apply to segments with several holders.
     pub fn set_exports(&self, exports: Exports) {
         self.shared.set_exports(exports);
     }
@@ -346,7 +346,7 @@ impl FabricMember {
     /// An end of a message queue, which is to be opened ([`MessageQueue::open`]).
     ///
     /// # Errors
-    /// As for [`MessageQueue::new`].
+    /// Those of [`MessageQueue::new`].
     pub fn message_queue(&self, config: QueueConfig) -> Result<MessageQueue, Refusal> {
         MessageQueue::new(Arc::<Shared>::clone(&self.shared), config)
     }

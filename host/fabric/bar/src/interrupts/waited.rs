@@ -85,7 +85,7 @@ impl Waited {
         found.ok_or(Refusal::Timeout)
     }
 
-    /// Looks once.
+    /// Takes what has come, without waiting.
     pub(crate) fn try_take<T>(
         &self,
         take: impl FnOnce(&mut What) -> Option<T>,

@@ -14,8 +14,8 @@ impl Thread {
         Thread(gettid())
     }
 
-    /// Whether the thread looks over and over for what it waits for: it takes processor time and does not sleep meanwhile. It may sleep for
-    /// a lock twice.
+    /// Whether the thread looks over and over for what it waits for: it takes processor time, and does not sleep meanwhile but for a lock,
+    /// at most twice.
     pub fn polls(self) -> bool {
         (0..3).any(|_| {
             let (ticks, sleeps) = (self.ticks(), self.sleeps());

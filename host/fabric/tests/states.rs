@@ -9,6 +9,7 @@ use model::{Answer, Graph, Of, Refused, Scope, Subject};
 use world::*;
 
 const ID: u32 = 7;
+const NUMBER: InterruptNumber = InterruptNumber(7);
 const BYTES: u64 = 64;
 const REST_NANOS: u64 = 1_000_000;
 
@@ -19,8 +20,10 @@ struct Members {
     /// The time of each: who looks does not try to connect again unless it is time to.
     clocks: Vec<u64>,
     locals: Vec<Option<LocalSegment>>,
-    /// The entries of the segments that each has made.
+    /// The entries of the segments, or of the interrupts, that each has made.
     entries: Vec<Vec<Slot>>,
+    interrupts: Vec<Option<(LocalInterrupt, Place)>>,
+    triggers: Vec<Vec<Option<RemoteInterrupt>>>,
     remotes: Vec<Vec<Option<RemoteSegment>>>,
     sequences: Vec<Vec<Option<SequenceStart>>>,
     waiting: Vec<(usize, Of, Ticket)>,
@@ -36,6 +39,8 @@ impl Members {
             clocks: vec![0; count],
             locals: vec![None; count],
             entries: vec![Vec::new(); count],
+            interrupts: vec![None; count],
+            triggers: vec![vec![None; scope.connections]; count],
             remotes: vec![vec![None; scope.connections]; count],
             sequences: vec![vec![None; scope.connections]; count],
             waiting: Vec::new(),
@@ -54,7 +59,7 @@ impl Members {
         Call::Connect {
             node: NODES[usize::from(node)],
             id: SegmentId(ID),
-            adapter: adapter(by.into()),
+            adapter: adapter_of(by),
             timeout_nanos: if is_asynchronous { None } else { Some(0) },
             is_asynchronous,
             has_callback: self.has_callbacks,
@@ -62,7 +67,7 @@ impl Members {
     }
 
     fn call_of(&self, who: usize, call: model::Call) -> Call {
-        let of = |by: u8| adapter(by.into());
+        let of = adapter_of;
         let until = |is_blocking: bool| if is_blocking { None } else { Some(0) };
         match call {
             model::Call::Create { is_empty } => Call::CreateSegment {
@@ -81,6 +86,7 @@ impl Members {
             model::Call::SetUnavailable { by, is_forced } => {
                 Call::SetUnavailable { local: self.local(who), adapter: of(by), is_forced }
             }
+            model::Call::Notify => Call::Notify(self.local(who)),
             model::Call::Remove { is_forced } => Call::RemoveSegment { local: self.local(who), is_forced },
             model::Call::WaitLocal { is_blocking } => {
                 Call::WaitLocal { local: self.local(who), timeout_nanos: until(is_blocking) }
@@ -95,6 +101,18 @@ impl Members {
             model::Call::WaitRemote { at, is_blocking } => {
                 Call::WaitRemote { remote: self.remote(who, at), timeout_nanos: until(is_blocking) }
             }
+            model::Call::CreateInterrupt => Call::CreateGroupInterrupt { number: Some(NUMBER) },
+            model::Call::RemoveInterrupt => Call::RemoveInterrupt(self.interrupts[who].unwrap().0),
+            model::Call::ConnectInterrupt { owner, by, .. } => Call::ConnectSharedInterrupt {
+                node: NodeId::GROUPS,
+                number: NUMBER,
+                adapter: of(by),
+                at: self.world.group_interrupt_of(owner, NUMBER).unwrap(),
+                timeout_nanos: 0,
+            },
+            model::Call::DisconnectInterrupt(at) => {
+                Call::DisconnectInterrupt(self.triggers[who][at].unwrap())
+            }
             model::Call::SetLink { by, is_up } => Call::SetLink(of(by), is_up),
             other => unreachable!("{other:?} is no call of a program"),
         }
@@ -106,9 +124,15 @@ impl Members {
             (_, Value::Local(local, _)) => {
                 self.locals[who] = Some(local);
                 let slot = self.world.slot_of(who, ID).unwrap();
-                self.entries[who].push(slot);
-                let entry = self.entries[who].iter().position(|it| *it == slot).unwrap() as u8;
-                Answer::Created { entry }
+                self.entry(who, slot)
+            }
+            (_, Value::Interrupt(local, _, _, place)) => {
+                self.interrupts[who] = Some((local, place));
+                self.entry(who, place.slot)
+            }
+            (model::Call::ConnectInterrupt { at, .. }, Value::Trigger(remote)) => {
+                self.triggers[who][at] = Some(remote);
+                Answer::Done
             }
             (model::Call::Connect { at, .. } | model::Call::Seek { at, .. }, Value::Remote(remote, _)) => {
                 self.remotes[who][at] = Some(remote);
@@ -124,6 +148,32 @@ impl Members {
             (_, Value::Nothing) => Answer::Done,
             (call, value) => panic!("{call:?} gives {value:?}"),
         }
+    }
+
+    fn entry(&mut self, who: usize, slot: Slot) -> Answer {
+        self.entries[who].push(slot);
+        Answer::Created { entry: self.entries[who].iter().position(|it| *it == slot).unwrap() as u8 }
+    }
+
+    /// Triggers as a thread does, with what the member has for that at this moment.
+    fn trigger(&mut self, who: usize, at: usize) -> Result<Answer, String> {
+        let remote = self.triggers[who][at].unwrap();
+        let process = &mut self.world.processes[who];
+        let own = process.board.clone();
+        let triggered = process.member.trigger(remote, &own).and_then(|(_, trigger)| {
+            trigger.check()?;
+            trigger.raise();
+            Ok(Answer::Done)
+        });
+        triggered.or_else(|refusal| Ok(Answer::Refused(refused(refusal)?)))
+    }
+
+    /// Whose messages may come: members that have said so by a count.
+    fn hear(&self, who: usize) -> Answer {
+        let (_, place) = self.interrupts[who].unwrap();
+        let process = &self.world.processes[who];
+        let begun = process.users.iter().filter(|(_, uses)| has_begun(*uses, place));
+        Answer::Heard(begun.fold(0, |heard, (pair, _)| heard | 1 << process.pairs[pair].0))
     }
 
     /// Whether a call that waits is ended by this one.
@@ -183,6 +233,11 @@ impl Subject for Members {
         if matches!(call, model::Call::Kill | model::Call::Look | model::Call::Learn(_) | model::Call::Tick) {
             return self.around(who, call).map(|()| Answer::Done);
         }
+        match call {
+            model::Call::Trigger(at) => return self.trigger(who, at),
+            model::Call::Hear => return Ok(self.hear(who)),
+            _ => {}
+        }
         let outcome = self.world.call(who, self.call_of(who, call));
         let outcome = match outcome {
             Outcome::Now(outcome) => outcome,
@@ -231,6 +286,10 @@ impl Subject for Members {
     }
 }
 
+fn adapter_of(by: u8) -> AdapterNumber {
+    if by == model::ANY { AdapterNumber::ANY } else { adapter(by.into()) }
+}
+
 fn node_of(node: NodeId) -> u8 {
     NODES.iter().position(|it| *it == node).unwrap() as u8
 }
@@ -251,7 +310,7 @@ fn remote_event(event: RemoteEvent) -> model::Event {
         RemoteEvent::NotOperational => model::Event::IsNotOperational,
         RemoteEvent::Operational => model::Event::IsOperational,
         RemoteEvent::Lost => model::Event::IsLost,
-        RemoteEvent::Disconnect => panic!("nobody asks to be disconnected from"),
+        RemoteEvent::Disconnect => model::Event::IsAsked,
         RemoteEvent::NotMade(refusal) => panic!("an attempt without an end is refused: {refusal}"),
     }
 }
@@ -273,6 +332,7 @@ fn refused(refusal: Refusal) -> Result<Refused, String> {
         Refusal::NoLinkAccess => Refused::NoLinkAccess,
         Refusal::NoRemoteLinkAccess => Refused::NoRemoteLinkAccess,
         Refusal::NoSuchSegment => Refused::NoSuchSegment,
+        Refusal::NotConnected => Refused::NotConnected,
         Refusal::NodeNotResponding => Refused::NodeNotResponding,
         Refusal::SegmentNotConnected => Refused::SegmentNotConnected,
         Refusal::SegmentNotPrepared => Refused::SegmentNotPrepared,

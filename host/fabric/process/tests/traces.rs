@@ -11,7 +11,7 @@ use std::cell::{RefCell, RefMut};
 
 use beeline_domain::{Kind, Registry};
 use beeline_fabric_states::{
-    Answer, Call, Connection, Event, Graph, Of, Refused, Scope, Sequence, State, Step, Subject,
+    ANY, Answer, Call, Connection, Event, Graph, Of, Refused, Scope, Sequence, State, Step, Subject,
 };
 use support::{Fabric, Process};
 
@@ -62,7 +62,8 @@ impl<'a> Members<'a> {
     }
 
     fn by(&mut self, who: usize, by: u8, line: &str) -> String {
-        self.processes.all[who].expect(&format!("adapter {by}"), "ok");
+        let named = if by == ANY { "any".to_owned() } else { by.to_string() };
+        self.processes.all[who].expect(&format!("adapter {named}"), "ok");
         self.say(who, line)
     }
 
@@ -87,6 +88,7 @@ impl<'a> Members<'a> {
             Call::SetUnavailable { by, is_forced } => {
                 self.by(who, by, &format!("unavailable{} s", forced(is_forced)))
             }
+            Call::Notify => self.say(who, "notify s"),
             Call::Remove { is_forced } => self.say(who, &format!("remove{} s", forced(is_forced))),
             Call::WaitLocal { is_blocking: false } => self.say(who, "wait-local s 0"),
             Call::Connect { at, node, by } => {
@@ -136,6 +138,7 @@ impl Subject for Members<'_> {
             ("NotOperational", Call::WaitRemote { .. }) => Answer::Event(Event::IsNotOperational),
             ("Operational", Call::WaitRemote { .. }) => Answer::Event(Event::IsOperational),
             ("Lost", Call::WaitRemote { .. }) => Answer::Event(Event::IsLost),
+            ("Disconnect", Call::WaitRemote { .. }) => Answer::Event(Event::IsAsked),
             ("Connect", _) => Answer::Event(Event::Connect(node(&said))),
             ("Disconnect", _) => Answer::Event(Event::Disconnect(node(&said))),
             ("NotOperational", _) => Answer::Event(Event::NotOperational(Self::number(&said) as u8)),
@@ -209,6 +212,16 @@ fn processes_answer_as_the_model_does_where_links_go_down_and_come_up() {
 #[test]
 fn processes_answer_as_the_model_does_where_a_node_has_two_adapters() {
     check("adapters", Scope::adapters());
+}
+
+#[test]
+fn processes_answer_as_the_model_does_where_a_connection_goes_by_any_adapter() {
+    check("any", Scope::any());
+}
+
+#[test]
+fn processes_answer_as_the_model_does_where_users_are_asked_to_disconnect() {
+    check("notices", Scope::notices());
 }
 
 #[test]

@@ -16,6 +16,9 @@ mod told;
 mod tour;
 
 pub use scope::{Fault, Scope};
-pub use state::{Connection, Listener, Made, Member, Segment, Standing, State, Told, ToldOfLink};
-pub use step::{Answer, Call, Event, Of, Refused, Sequence, Step};
+pub use state::{
+    Connection, Interrupt, Listener, Made, Member, Segment, Standing, Started, State, Told, ToldOfLink,
+    Trigger,
+};
+pub use step::{ANY, Answer, Call, Event, Of, Refused, Sequence, Step};
 pub use tour::{Coverage, Graph, Subject};

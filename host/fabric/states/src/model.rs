@@ -8,8 +8,11 @@ use crate::step::{Call, Step};
 
 impl Scope {
     pub(crate) fn first(&self) -> State {
-        let member =
-            |_: &u8| Member { connections: vec![Connection::None; self.connections], ..Member::default() };
+        let member = |_: &u8| Member {
+            connections: vec![Connection::None; self.connections],
+            triggers: vec![None; self.connections],
+            ..Member::default()
+        };
         State { members: self.nodes.iter().map(member).collect() }
     }
 
@@ -27,7 +30,14 @@ impl Scope {
         }
         for who in members.filter(|who| !state.members[*who].is_dead) {
             steps.extend(self.tellings(state, who));
-            for call in self.calls_of_owner(state, who).into_iter().chain(self.calls_of_user(state, who)) {
+            let calls = if self.is_of_interrupts {
+                self.calls_on_interrupts(state, who)
+            } else {
+                let mut calls = self.calls_of_owner(state, who);
+                calls.extend(self.calls_of_user(state, who));
+                calls
+            };
+            for call in self.calls_of_any(state, who).into_iter().chain(calls) {
                 steps.extend(self.stepped(state, who, call));
             }
         }
@@ -57,7 +67,7 @@ impl Scope {
 
     fn calls_of_owner(&self, state: &State, who: usize) -> Vec<Call> {
         let member = &state.members[who];
-        let mut calls = self.calls_of_any(state, who);
+        let mut calls = Vec::new();
         if who >= self.owners {
             return calls;
         }
@@ -69,10 +79,11 @@ impl Scope {
             return calls;
         }
         calls.extend(self.has_empty.then_some(Call::Register));
-        for by in 0..self.adapters {
+        for by in self.numbers_of_adapters() {
             calls.extend([Call::Prepare(by), Call::SetAvailable(by)]);
             calls.extend([false, true].map(|is_forced| Call::SetUnavailable { by, is_forced }));
         }
+        calls.extend(self.has_notices.then_some(Call::Notify));
         calls.extend([false, true].map(|is_forced| Call::Remove { is_forced }));
         calls.push(Call::WaitLocal { is_blocking: false });
         calls.extend(self.has_waits.then_some(Call::WaitLocal { is_blocking: true }));
@@ -87,7 +98,7 @@ impl Scope {
         }
         let free = member.connections.iter().position(|connection| *connection == Connection::None);
         if let Some(at) = free.filter(|_| member.connects < self.connects) {
-            for by in 0..self.adapters {
+            for by in self.numbers_of_adapters() {
                 let node = self.nodes[0];
                 calls.push(Call::Connect { at, node, by });
                 let seeks = member.connections.iter().any(|it| matches!(it, Connection::Connecting { .. }));
@@ -98,6 +109,33 @@ impl Scope {
             calls.extend([Call::Disconnect(at), Call::StartSequence(at), Call::CheckSequence(at)]);
             calls.push(Call::WaitRemote { at, is_blocking: false });
             calls.extend(self.has_waits.then_some(Call::WaitRemote { at, is_blocking: true }));
+        }
+        calls
+    }
+
+    fn calls_on_interrupts(&self, state: &State, who: usize) -> Vec<Call> {
+        let member = &state.members[who];
+        if who < self.owners {
+            return match member.interrupt {
+                Some(_) => vec![Call::RemoveInterrupt, Call::Hear],
+                None if member.entries.len() < usize::from(self.lives) => vec![Call::CreateInterrupt],
+                None => Vec::new(),
+            };
+        }
+        let free = member.triggers.iter().position(Option::is_none);
+        let mut calls = Vec::new();
+        if let Some(at) = free.filter(|_| member.connects < self.connects) {
+            // A registry has no others.
+            let there = (0..self.owners).filter(|owner| {
+                let it = &state.members[*owner];
+                it.interrupt.is_some() && !it.is_dead
+            });
+            let by = || self.numbers_of_adapters();
+            calls
+                .extend(there.flat_map(|owner| by().map(move |by| Call::ConnectInterrupt { at, owner, by })));
+        }
+        for at in (0..member.triggers.len()).filter(|at| member.triggers[*at].is_some()) {
+            calls.extend([Call::DisconnectInterrupt(at), Call::Trigger(at)]);
         }
         calls
     }
@@ -162,18 +200,18 @@ fn is_told(scope: &Scope, state: &State) -> bool {
 
 fn is_unclaimed(_: &Scope, state: &State) -> bool {
     let owners = state.members.iter().enumerate().filter(|(_, member)| !member.is_dead);
-    owners.filter_map(|(who, member)| Some((who, member, member.segment.as_ref()?))).all(
-        |(owner, member, segment)| {
-            let entry = member.entries[usize::from(segment.life)];
-            let is_old = |made: &Made| {
-                usize::from(made.owner) == owner
-                    && made.life != segment.life
-                    && member.entries[usize::from(made.life)] == entry
-            };
-            let users = (0..state.members.len()).filter(|user| !member.knows_dead(*user));
-            users.flat_map(|user| state.members[user].made()).all(|made| !is_old(made))
-        },
-    )
+    owners.filter_map(|(who, member)| Some((who, member, member.life()?))).all(|(owner, member, life)| {
+        let entry = member.entries[usize::from(life)];
+        let is_old = |of: u8, other: u8| {
+            usize::from(of) == owner && other != life && member.entries[usize::from(other)] == entry
+        };
+        let users = || (0..state.members.len()).filter(|user| !member.knows_dead(*user));
+        let made = users().flat_map(|user| state.members[user].made());
+        let triggers = users().flat_map(|user| state.members[user].triggers());
+        made.map(|made| (made.owner, made.life))
+            .chain(triggers.map(|trigger| (trigger.owner, trigger.life)))
+            .all(|(of, life)| !is_old(of, life))
+    })
 }
 
 fn counts_are_right(_: &Scope, state: &State) -> bool {

@@ -1,6 +1,7 @@
 //! What each call does in each state, as it is documented.
 
 mod around;
+mod interrupts;
 mod local;
 mod remote;
 
@@ -15,6 +16,7 @@ impl Scope {
             Call::Create { is_empty } => self.create(state, who, is_empty),
             Call::Register | Call::Prepare(_) | Call::SetAvailable(_) => self.set_up(state, who, call),
             Call::SetUnavailable { by, is_forced } => self.set_unavailable(state, who, by, is_forced),
+            Call::Notify => self.notify(state, who),
             Call::Remove { is_forced } => self.remove(state, who, is_forced),
             Call::WaitLocal { is_blocking } => self.wait(state, who, Of::Segment, is_blocking),
             Call::WaitRemote { at, is_blocking } => self.wait(state, who, Of::Connection(at), is_blocking),
@@ -26,6 +28,12 @@ impl Scope {
             Call::Disconnect(at) => self.disconnect(state, who, at),
             Call::StartSequence(at) => self.start(state, who, at),
             Call::CheckSequence(at) => self.check(state, who, at),
+            Call::CreateInterrupt
+            | Call::RemoveInterrupt
+            | Call::ConnectInterrupt { .. }
+            | Call::DisconnectInterrupt(_)
+            | Call::Trigger(_)
+            | Call::Hear => self.of_interrupts(state, who, call),
             Call::SetLink { by, is_up } => vec![(Answer::Done, self.set_link(state, who, by, is_up))],
             Call::Kill => vec![(Answer::Done, self.kill(state, who))],
             Call::Look | Call::Learn(_) | Call::Tick => vec![(Answer::Done, self.around(state, who, call))],

@@ -1,5 +1,7 @@
 //! How much of everything there is, so that states have an end.
 
+use crate::step::ANY;
+
 /// What members may do.
 #[derive(Clone, Debug)]
 pub struct Scope {
@@ -19,6 +21,12 @@ pub struct Scope {
     /// How often an owner takes a segment from its users and keeps it.
     pub forces: u8,
     pub deaths: u8,
+    /// Whoever names an adapter may name [`ANY`](crate::ANY) of them.
+    pub has_any: bool,
+    /// Owners ask their users to disconnect.
+    pub has_notices: bool,
+    /// Owners make interrupts, all of one group, in place of segments; the others trigger them.
+    pub is_of_interrupts: bool,
     /// Segments are made empty, too.
     pub has_empty: bool,
     /// Connections are made with and without waiting.
@@ -44,6 +52,7 @@ pub enum Fault {
     DisconnectDoesNotRing,
     ForceDoesNotRing,
     LinkDoesNotRing,
+    NotifyDoesNotRing,
     /// The end of one connection counts as that of two.
     DeathIsTwoEvents,
     LostBeforeConnect,
@@ -62,6 +71,9 @@ impl Scope {
             link_changes: 0,
             forces: 0,
             deaths: 0,
+            has_any: false,
+            has_notices: false,
+            is_of_interrupts: false,
             has_empty: false,
             has_seekers: false,
             has_sequences: false,
@@ -107,6 +119,46 @@ impl Scope {
         Scope { adapters: 2, connections: 2, connects: 2, link_changes: 1, ..Scope::pair() }
     }
 
+    /// As [`Scope::adapters`], of one connection that may go on by the other adapter when a link is down.
+    pub fn any() -> Self {
+        Scope {
+            adapters: 2,
+            link_changes: 2,
+            has_any: true,
+            has_seekers: true,
+            has_sequences: true,
+            has_callbacks: true,
+            ..Scope::pair()
+        }
+    }
+
+    /// An owner asks its user to disconnect, who is told of other things beside.
+    pub fn notices() -> Self {
+        Scope {
+            connects: 2,
+            link_changes: 1,
+            forces: 1,
+            has_notices: true,
+            has_seekers: true,
+            has_waits: true,
+            ..Scope::pair()
+        }
+    }
+
+    /// Interrupts of one group that members of two nodes make, and one member that triggers them.
+    pub fn groups() -> Self {
+        Scope {
+            nodes: vec![0, 1, 1],
+            owners: 2,
+            lives: 2,
+            connections: 2,
+            connects: 2,
+            deaths: 1,
+            is_of_interrupts: true,
+            ..Scope::pair()
+        }
+    }
+
     /// Two members connect to a third one, and any of them dies.
     pub fn deaths() -> Self {
         Scope {
@@ -126,14 +178,27 @@ impl Scope {
     }
 
     /// All of them, by name.
-    pub fn all() -> [(&'static str, Scope); 6] {
+    pub fn all() -> [(&'static str, Scope); 9] {
         [
             ("lives", Scope::lives()),
             ("waits", Scope::waits()),
             ("links", Scope::links()),
             ("adapters", Scope::adapters()),
+            ("any", Scope::any()),
+            ("notices", Scope::notices()),
+            ("groups", Scope::groups()),
             ("deaths", Scope::deaths()),
             ("names", Scope::names()),
         ]
+    }
+
+    /// A bit for each adapter that a number means.
+    pub(crate) fn adapters_of(&self, by: u8) -> u8 {
+        if by == ANY { (1 << self.adapters) - 1 } else { 1 << by }
+    }
+
+    /// The numbers that programs name an adapter by.
+    pub(crate) fn numbers_of_adapters(&self) -> impl Iterator<Item = u8> {
+        (0..self.adapters).chain(self.has_any.then_some(ANY))
     }
 }

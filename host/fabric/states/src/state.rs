@@ -23,13 +23,37 @@ pub struct Member {
     /// It looks: whatever waits for something that has happened is told it before anything else happens.
     pub is_looking: bool,
     pub segment: Option<Segment>,
-    /// Which entry each of its segments so far had; an entry is called by the first of them.
+    /// Which entry each of its segments, or of its interrupts, so far had; an entry is called by the first of them.
     pub entries: Vec<u8>,
     /// How often it has taken a segment from its users and kept it.
     pub forces: u8,
     pub connections: Vec<Connection>,
     /// How often it has connected.
     pub connects: u8,
+    pub interrupt: Option<Interrupt>,
+    /// A bit for each entry whose interrupt was removed while members were connected to it: a member may find out later that nobody is any more.
+    pub removed_under_users: u8,
+    /// As many places as for connections to segments.
+    pub triggers: Vec<Option<Trigger>>,
+    /// A bit for each member that it has triggered. No rule asks for this: an interrupt that comes later must not hear of it.
+    pub has_triggered: u8,
+}
+
+/// An interrupt of the group that its member has not removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Interrupt {
+    /// The how manieth of its member it is.
+    pub life: u8,
+    /// A bit for each member that has triggered it.
+    pub heard: u8,
+}
+
+/// A connection to the interrupt of one member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Trigger {
+    pub owner: u8,
+    pub life: u8,
+    pub by: u8,
 }
 
 /// A segment that its member has not removed.
@@ -98,15 +122,26 @@ pub struct Made {
     pub owner: u8,
     pub life: u8,
     pub forced: u8,
-    pub by: u8,
+    /// A bit for each adapter that it may go by.
+    pub paths: u8,
     pub listener: Listener,
     pub told: Told,
-    /// Whether a link has changed since a sequence began; nothing without a sequence.
-    pub sequence: Option<bool>,
+    /// The owner has asked to be disconnected from since that was told.
+    pub is_asked: bool,
+    pub sequence: Option<Started>,
     /// It was taken away by force. Nothing but the properties asks for this.
     pub is_forced: bool,
     /// Its program has been told that it is made. Nothing but the properties asks for this.
     pub was_told_of: bool,
+}
+
+/// A sequence that has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Started {
+    /// The adapter that the connection went by.
+    pub by: u8,
+    /// Whether a link of that has changed since.
+    pub is_changed: bool,
 }
 
 /// What a program has been told of its connection.
@@ -114,7 +149,7 @@ pub struct Made {
 pub enum Told {
     /// That it is being made.
     Connecting,
-    /// That it is operational; whether a link has changed since.
+    /// That it is operational; whether a link has changed since, if it may go by one adapter alone.
     Up {
         is_changed: bool,
     },
@@ -128,6 +163,13 @@ pub enum Standing {
     Operational,
     NotOperational,
     Gone,
+}
+
+impl Segment {
+    /// A bit for each adapter that it is prepared for.
+    pub(crate) fn has_prepared(&self) -> u8 {
+        self.prepared.iter().zip(0..).fold(0, |bits, (told, by)| bits | u8::from(told.is_some()) << by)
+    }
 }
 
 impl Member {
@@ -149,6 +191,15 @@ impl Member {
             _ => None,
         })
     }
+
+    /// Which of its segments or interrupts it has.
+    pub(crate) fn life(&self) -> Option<u8> {
+        self.segment.as_ref().map(|segment| segment.life).or(self.interrupt.map(|interrupt| interrupt.life))
+    }
+
+    pub(crate) fn triggers(&self) -> impl Iterator<Item = &Trigger> {
+        self.triggers.iter().flatten()
+    }
 }
 
 impl State {
@@ -164,14 +215,15 @@ impl State {
         self.members[user].made().filter(is_one).count() as i8
     }
 
-    /// Whether anybody's connection, lost or not, is to a segment that had this entry.
+    /// Whether anybody's connection, lost or not, is to a segment or an interrupt that had this entry.
     pub(crate) fn is_claimed(&self, owner: usize, entry: u8) -> bool {
         let entries = &self.members[owner].entries;
-        let is_of =
-            |made: &Made| usize::from(made.owner) == owner && entries[usize::from(made.life)] == entry;
+        let is_it = |of: u8, life: u8| usize::from(of) == owner && entries[usize::from(life)] == entry;
+        let is_of = |made: &Made| is_it(made.owner, made.life);
+        let triggers = |trigger: &Trigger| is_it(trigger.owner, trigger.life);
         (0..self.members.len())
             .filter(|user| !self.members[owner].knows_dead(*user))
-            .any(|user| self.members[user].made().any(is_of))
+            .any(|user| self.members[user].made().any(is_of) || self.members[user].triggers().any(triggers))
     }
 
     pub(crate) fn standing(&self, user: usize, made: &Made) -> Standing {
@@ -182,10 +234,17 @@ impl State {
             .is_some_and(|segment| (segment.life, segment.forced) == (made.life, made.forced));
         if !is_there || self.members[user].knows_dead(usize::from(made.owner)) {
             Standing::Gone
-        } else if self.members[user].is_up(made.by) && owner.is_up(made.by) {
+        } else if self.path(user, made).is_some() {
             Standing::Operational
         } else {
             Standing::NotOperational
         }
+    }
+
+    /// The adapter that a connection goes by: the first whose links are up at both ends.
+    pub(crate) fn path(&self, user: usize, made: &Made) -> Option<u8> {
+        let down = self.members[user].down | self.members[usize::from(made.owner)].down;
+        let up = made.paths & !down;
+        (up != 0).then(|| up.trailing_zeros() as u8)
     }
 }

@@ -1,5 +1,8 @@
 //! What members do, and what comes of it.
 
+/// Each adapter, to an owner; to who connects, one that is up.
+pub const ANY: u8 = u8::MAX;
+
 /// Something that a member does or that happens to it, with what comes of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
@@ -8,7 +11,7 @@ pub struct Step {
     pub answer: Answer,
 }
 
-/// Adapters, nodes and connections are numbers from zero on.
+/// Adapters, nodes and connections are numbers from zero on; an adapter may be [`ANY`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Call {
     Create {
@@ -21,6 +24,8 @@ pub enum Call {
         by: u8,
         is_forced: bool,
     },
+    /// Asks those who are connected to disconnect.
+    Notify,
     Remove {
         is_forced: bool,
     },
@@ -48,6 +53,19 @@ pub enum Call {
         at: usize,
         is_blocking: bool,
     },
+    /// Makes an interrupt of the group.
+    CreateInterrupt,
+    RemoveInterrupt,
+    /// Connects to the interrupt of one member, at once or not at all.
+    ConnectInterrupt {
+        at: usize,
+        owner: usize,
+        by: u8,
+    },
+    DisconnectInterrupt(usize),
+    Trigger(usize),
+    /// Asks which members have triggered the member's interrupt.
+    Hear,
     SetLink {
         by: u8,
         is_up: bool,
@@ -76,7 +94,7 @@ pub enum Answer {
     Done,
     /// Done, and the call that waited for an event of it is cancelled.
     DoneAndCancelled,
-    /// A segment was made, in an entry that is called by the first segment that had it.
+    /// A segment or an interrupt was made, in an entry that is called by the first that had it.
     Created {
         entry: u8,
     },
@@ -87,6 +105,8 @@ pub enum Answer {
     /// The call waits.
     Waits,
     Sequence(Sequence),
+    /// A bit for each member that has triggered.
+    Heard(u8),
 }
 
 /// The documented codes.
@@ -98,6 +118,7 @@ pub enum Refused {
     NoLinkAccess,
     NoRemoteLinkAccess,
     NoSuchSegment,
+    NotConnected,
     NodeNotResponding,
     SegmentNotConnected,
     SegmentNotPrepared,
@@ -116,6 +137,8 @@ pub enum Event {
     IsNotOperational,
     IsOperational,
     IsLost,
+    /// The owner asks to be disconnected from.
+    IsAsked,
 }
 
 /// What a sequence finds.

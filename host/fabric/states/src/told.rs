@@ -89,6 +89,7 @@ impl Scope {
             (Told::Connecting, Standing::Gone) if is_early => (Told::Lost, Event::IsLost),
             (Told::Connecting, _) => (up, Event::Connected),
             (_, Standing::Gone) => (Told::Lost, Event::IsLost),
+            (told, _) if made.is_asked => (told, Event::IsAsked),
             (Told::Up { is_changed: false }, Standing::Operational)
             | (Told::Down, Standing::NotOperational) => {
                 return None;
@@ -100,6 +101,7 @@ impl Scope {
         if let Connection::Made(made) = &mut state.members[who].connections[at] {
             made.told = told;
             made.was_told_of |= event == Event::Connected;
+            made.is_asked &= event != Event::IsAsked;
         }
         Some((event, state))
     }

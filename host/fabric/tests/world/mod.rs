@@ -172,8 +172,17 @@ impl World {
 
     fn name(&mut self, who: usize, op: NameOp) -> Answer {
         let (processes, own_node) = (&self.processes, self.processes[who].node);
-        let node_of = |name: Name| if name.kind == NameKind::Group { NodeId::GROUPS } else { own_node };
+        let node_of = |name: Name| match name.kind {
+            NameKind::Group | NameKind::GroupInterrupt => NodeId::GROUPS,
+            _ => own_node,
+        };
+        let may_be_beside =
+            |name: Name| matches!(name.kind, NameKind::SharedInterrupt | NameKind::GroupInterrupt);
         match op {
+            NameOp::Put(name, slot) if may_be_beside(name) => {
+                self.names.entry((node_of(name), name)).or_default().push((who, slot));
+                Answer::Done
+            }
             NameOp::Put(name, slot) | NameOp::PutFirst(name, slot) => {
                 let holders = self.names.entry((node_of(name), name)).or_default();
                 holders.retain(|(holder, _)| processes[*holder].is_alive);
@@ -186,7 +195,8 @@ impl World {
             NameOp::PutBeside(name, slot, of) => {
                 let holders = self.names.entry((node_of(name), name)).or_default();
                 holders.retain(|(holder, _)| processes[*holder].is_alive);
-                let is_it = |it: &(usize, Slot)| (it.0 as u64, it.1) == (of.member.0, of.lent.slot);
+                let is_it =
+                    |it: &(usize, Slot)| (number_of(processes, it.0), it.1) == (of.member, of.lent.slot);
                 if !holders.is_empty() && !holders.iter().any(is_it) {
                     return Answer::Taken;
                 }
@@ -206,7 +216,7 @@ impl World {
                 let holders = self.names.get(&(node, name)).cloned().unwrap_or_default();
                 let living = holders.into_iter().filter(|(holder, _)| processes[*holder].is_alive);
                 let candidates = living
-                    .map(|(holder, slot)| Candidate { member: MemberNumber(holder as u64), slot })
+                    .map(|(holder, slot)| Candidate { member: number_of(processes, holder), slot })
                     .collect();
                 Answer::Found(Found { is_node_alive, candidates })
             }
@@ -222,6 +232,13 @@ impl World {
         self.carry_out(who);
     }
 
+    /// The interrupt of a member under a number that several have, as its name says.
+    pub fn group_interrupt_of(&self, who: usize, number: InterruptNumber) -> Option<Candidate> {
+        let name = Name { kind: NameKind::GroupInterrupt, number: number.0 };
+        let (holder, slot) = *self.names.get(&(NodeId::GROUPS, name))?.iter().find(|it| it.0 == who)?;
+        Some(Candidate { member: number_of(&self.processes, holder), slot })
+    }
+
     /// The entry of a member's segment, as its name says.
     pub fn slot_of(&self, who: usize, id: u32) -> Option<Slot> {
         let holders = self.names.get(&(self.processes[who].node, Name::segment(SegmentId(id))))?;
@@ -229,7 +246,8 @@ impl World {
     }
 
     fn reach(&mut self, who: usize, pair: PairId, node: NodeId, member: MemberNumber) {
-        let other = member.0 as usize;
+        // What is left of the number beside its node.
+        let other = (member.0 & 0xffff_ffff) as usize;
         if self.silent.contains(&other) {
             self.waiting.push((who, other, pair));
             return;
@@ -251,6 +269,11 @@ impl World {
         };
         self.processes[who].member.reached(pair, reached, self.now);
     }
+}
+
+/// The number under which a member is offered.
+fn number_of(processes: &[Process], who: usize) -> MemberNumber {
+    MemberNumber::new(processes[who].node, (who as u64) << 16)
 }
 
 /// A call that makes a segment.

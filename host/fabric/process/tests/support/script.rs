@@ -103,6 +103,7 @@ impl Player {
             ["available", name] => self.call(Call::SetAvailable(self.locals[name], self.adapter)),
             ["unavailable", name] => self.set_unavailable(name, false),
             ["unavailable-force", name] => self.set_unavailable(name, true),
+            ["notify", name] => self.call(Call::Notify(self.locals[name])),
             ["remove", name] => self.remove(name, false),
             ["remove-force", name] => self.remove(name, true),
             ["disconnect", name] => self.call(Call::Disconnect(self.remotes[name])),
@@ -153,6 +154,7 @@ impl Player {
     /// What is no call of the fabric.
     fn around(&mut self, words: &[&str]) -> String {
         match *words {
+            ["adapter", "any"] => self.adapter = AdapterNumber::ANY,
             ["adapter", by] => self.adapter = AdapterNumber::new(number(by)).unwrap(),
             ["again"] => return self.again(),
             _ => assert_eq!(self.member().next_event(), None),

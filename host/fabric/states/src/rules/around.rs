@@ -19,11 +19,13 @@ impl Scope {
         for (other, member) in state.members.iter_mut().enumerate() {
             for connection in &mut member.connections {
                 let Connection::Made(made) = connection else { continue };
-                if made.by == by && (other == who || usize::from(made.owner) == who) {
+                if made.paths & 1 << by != 0 && (other == who || usize::from(made.owner) == who) {
                     if let Told::Up { is_changed } = &mut made.told {
-                        *is_changed = true;
+                        *is_changed |= made.paths.count_ones() == 1;
                     }
-                    made.sequence = made.sequence.map(|_| true);
+                    if let Some(started) = made.sequence.as_mut().filter(|started| started.by == by) {
+                        started.is_changed = true;
+                    }
                     member.is_rung |=
                         other != who && !member.is_dead && self.fault != Some(Fault::LinkDoesNotRing);
                 }
@@ -41,12 +43,15 @@ impl Scope {
             segment.listener = Listener::Nobody;
             segment.told.fill(ToldOfUser::default());
         }
+        if let Some(interrupt) = &mut member.interrupt {
+            interrupt.heard = 0;
+        }
         for connection in &mut member.connections {
             match connection {
                 Connection::Made(made) => {
                     made.listener = Listener::Nobody;
-                    (made.told, made.sequence, made.was_told_of) =
-                        (Told::Up { is_changed: false }, None, true);
+                    (made.told, made.is_asked, made.sequence, made.was_told_of) =
+                        (Told::Up { is_changed: false }, false, None, true);
                 }
                 _ => *connection = Connection::None,
             }
@@ -58,7 +63,13 @@ impl Scope {
     pub(super) fn around(&self, state: &State, who: usize, call: Call) -> State {
         let mut state = state.clone();
         match call {
-            Call::Learn(of) => state.members[who].known_dead |= 1 << of,
+            Call::Learn(of) => {
+                let member = &mut state.members[who];
+                member.known_dead |= 1 << of;
+                if let Some(interrupt) = &mut member.interrupt {
+                    interrupt.heard &= !(1 << of);
+                }
+            }
             Call::Look => state.members[who].is_rung = false,
             _ => {
                 for at in 0..state.members[who].connections.len() {

@@ -1,7 +1,7 @@
 //! Calls of an owner on its segment.
 
 use crate::scope::{Fault, Scope};
-use crate::state::{Connection, Listener, Segment, State, ToldOfLink, ToldOfUser};
+use crate::state::{Connection, Listener, Made, Segment, State, ToldOfLink, ToldOfUser};
 use crate::step::{Answer, Call, Refused};
 
 impl Scope {
@@ -13,14 +13,7 @@ impl Scope {
         if (0..self.owners).any(|other| has(&other)) {
             return vec![(Answer::Refused(Refused::SegmentidUsed), state.clone())];
         }
-        let member = &state.members[who];
-        let life = member.entries.len() as u8;
-        let is_fault = self.fault == Some(Fault::EntryIsUsedAgainUnderAClaim);
-        let mut entries: Vec<u8> =
-            member.entries.iter().copied().filter(|it| is_fault || !state.is_claimed(who, *it)).collect();
-        entries.push(life);
-        entries.sort_unstable();
-        entries.dedup();
+        let life = state.members[who].entries.len() as u8;
         let made = |entry: u8| {
             let mut state = state.clone();
             let listener = if self.has_callbacks { Listener::Callback } else { Listener::Nobody };
@@ -31,7 +24,7 @@ impl Scope {
             state.members[who].entries.push(entry);
             (Answer::Created { entry }, state)
         };
-        entries.into_iter().map(made).collect()
+        self.free_entries(state, who).into_iter().map(made).collect()
     }
 
     /// Steps from an empty segment to one that is available.
@@ -46,13 +39,15 @@ impl Scope {
             }
             _ if segment.is_empty || call == Call::Register => Err(Refused::IllegalOperation),
             Call::Prepare(by) => {
-                let is_up = down & 1 << by == 0;
-                let told = if is_up { ToldOfLink::Up { is_changed: false } } else { ToldOfLink::Down };
-                segment.prepared[usize::from(by)].get_or_insert(told);
+                for by in (0..self.adapters).filter(|each| self.adapters_of(by) & 1 << each != 0) {
+                    let is_up = down & 1 << by == 0;
+                    let told = if is_up { ToldOfLink::Up { is_changed: false } } else { ToldOfLink::Down };
+                    segment.prepared[usize::from(by)].get_or_insert(told);
+                }
                 Ok(())
             }
-            Call::SetAvailable(by) if segment.prepared[usize::from(by)].is_some() => {
-                segment.available |= 1 << by;
+            Call::SetAvailable(by) if segment.has_prepared() & self.adapters_of(by) != 0 => {
+                segment.available |= segment.has_prepared() & self.adapters_of(by);
                 Ok(())
             }
             _ => Err(Refused::SegmentNotPrepared),
@@ -68,11 +63,12 @@ impl Scope {
         is_forced: bool,
     ) -> Vec<(Answer, State)> {
         let Some(segment) = &state.members[who].segment else { return Vec::new() };
-        let refused = match segment.prepared[usize::from(by)] {
+        let adapters = self.adapters_of(by);
+        let refused = match segment.has_prepared() & adapters {
             _ if segment.is_empty => Some(Refused::IllegalOperation),
-            None => Some(Refused::SegmentNotPrepared),
-            Some(_) if !is_forced && segment.available & 1 << by == 0 => Some(Refused::IllegalOperation),
-            Some(_) => None,
+            0 => Some(Refused::SegmentNotPrepared),
+            _ if !is_forced && segment.available & adapters == 0 => Some(Refused::IllegalOperation),
+            _ => None,
         };
         if let Some(refused) = refused {
             return vec![(Answer::Refused(refused), state.clone())];
@@ -90,13 +86,29 @@ impl Scope {
             segment.forced += u8::from(is_forced);
             // Who is taken off a segment is told of by that alone.
             segment.told.iter_mut().filter(|_| is_forced).for_each(|told| told.ended = 0);
-            segment.available &= !(1 << by);
+            segment.available &= !adapters;
         }
+        vec![(Answer::Done, next)]
+    }
+
+    pub(super) fn notify(&self, state: &State, who: usize) -> Vec<(Answer, State)> {
+        if state.members[who].segment.is_none() {
+            return Vec::new();
+        }
+        let mut next = state.clone();
+        let rings = self.fault != Some(Fault::NotifyDoesNotRing);
+        Self::change_users(&mut next, who, rings, |made, is_dead| made.is_asked |= !is_dead);
         vec![(Answer::Done, next)]
     }
 
     /// Takes the users off a segment, and tells them to look.
     fn force(&self, state: &mut State, owner: usize) {
+        let rings = self.fault != Some(Fault::ForceDoesNotRing);
+        Self::change_users(state, owner, rings, |made, _| made.is_forced = true);
+    }
+
+    /// Changes each connection to a segment, and tells its member to look.
+    fn change_users(state: &mut State, owner: usize, rings: bool, change: impl Fn(&mut Made, bool)) {
         let Some((life, forced)) = state.members[owner].segment.as_ref().map(|it| (it.life, it.forced))
         else {
             return;
@@ -105,8 +117,8 @@ impl Scope {
             for connection in &mut member.connections {
                 let Connection::Made(made) = connection else { continue };
                 if (usize::from(made.owner), made.life, made.forced) == (owner, life, forced) {
-                    made.is_forced = true;
-                    member.is_rung |= !member.is_dead && self.fault != Some(Fault::ForceDoesNotRing);
+                    change(made, member.is_dead);
+                    member.is_rung |= rings && !member.is_dead;
                 }
             }
         }

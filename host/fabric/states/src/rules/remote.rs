@@ -1,7 +1,7 @@
 //! Connecting, disconnecting, and sequences of a connection.
 
 use crate::scope::{Fault, Scope};
-use crate::state::{Connection, Listener, Made, Segment, Standing, State, Told};
+use crate::state::{Connection, Listener, Made, Segment, Standing, Started, State, Told};
 use crate::step::{Answer, Refused, Sequence};
 
 impl Scope {
@@ -13,7 +13,8 @@ impl Scope {
         node: u8,
         by: u8,
     ) -> Result<Made, (Refused, State)> {
-        if !state.members[who].is_up(by) {
+        let (own, adapters) = (state.members[who].down, self.adapters_of(by));
+        if adapters & !own == 0 {
             return Err((Refused::NoLinkAccess, state.clone()));
         }
         let living = |other: &usize| self.nodes[*other] == node && !state.members[*other].is_dead;
@@ -27,10 +28,14 @@ impl Scope {
         let mut next = state.clone();
         next.members[who].contacts |= 1 << owner;
         next.members[owner].contacts |= 1 << who;
-        if segment.available & 1 << by == 0 {
+        let paths = segment.available & adapters;
+        if paths == 0 {
             return Err((Refused::ConnectionRefused, next));
         }
-        if !state.members[owner].is_up(by) {
+        if paths & !own == 0 {
+            return Err((Refused::NoLinkAccess, next));
+        }
+        if paths & !own & !state.members[owner].down == 0 {
             return Err((Refused::NoRemoteLinkAccess, next));
         }
         let listener = if self.has_callbacks { Listener::Callback } else { Listener::Nobody };
@@ -38,9 +43,10 @@ impl Scope {
             owner: owner as u8,
             life: segment.life,
             forced: segment.forced,
-            by,
+            paths,
             listener,
             told: Told::Up { is_changed: false },
+            is_asked: false,
             sequence: None,
             is_forced: false,
             was_told_of: true,
@@ -120,7 +126,7 @@ impl Scope {
             Connection::Connecting { .. } => Answer::Refused(Refused::SegmentNotConnected),
             Connection::Made(made) => match state.standing(who, made) {
                 Standing::Operational => {
-                    made.sequence = Some(false);
+                    made.sequence = state.path(who, made).map(|by| Started { by, is_changed: false });
                     Answer::Sequence(Sequence::Ok)
                 }
                 Standing::NotOperational => Answer::Sequence(Sequence::Pending),
@@ -136,7 +142,7 @@ impl Scope {
 
     pub(super) fn check(&self, state: &State, who: usize, at: usize) -> Vec<(Answer, State)> {
         let Connection::Made(made) = &state.members[who].connections[at] else { return Vec::new() };
-        let Some(is_changed) = made.sequence else { return Vec::new() };
+        let Some(Started { is_changed, .. }) = made.sequence else { return Vec::new() };
         let found = match (state.standing(who, made), is_changed) {
             (Standing::Gone, _) => Sequence::NotRetriable,
             (Standing::NotOperational, _) => Sequence::Pending,

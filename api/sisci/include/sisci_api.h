@@ -33,6 +33,10 @@
  * is made of that size; `members` (2 to 16, else 4) is how many may share a memory that nobody has used yet, and `slot` which part of it
  * is this process's, if not any. All of them may store everywhere in it. A node has one adapter then.
  *
+ * A group (SCI_FLAG_BROADCAST) is one memory there, too, in the part of the process that joined it first; of one process there are at most 64
+ * groups that it holds or has mapped. It goes on when that process ends, whose part is then nobody else's until the group is nobody's
+ * any more. A holder that was taken for dead, and whose group others have made anew since, is no member any more: SCI_ERR_SYSTEM.
+ *
  * Each member has a part of equal size in that memory for its segments, each of which takes a multiple of 64 KiB. Of `bytes` at most
  * a quarter is for tables if there are at least 640 KiB a member, and the parts share the rest: with 64 MiB and 4 members a process's
  * segments have 14 MiB together, and one more is SCI_ERR_NOSPC. So `bytes` are `members` times what the segments of one process take
@@ -44,8 +48,8 @@
  * that time, for which SCIOpen() waits where no other part is free. A file that is cut, or a device that is removed, takes the link
  * down: SCI_ERR_NO_LINK_ACCESS, also of waits, SCI_ERR_TRANSFER_FAILED of copies, SCI_CB_LOST of connections; segments are then removed
  * with SCI_FLAG_FORCE_REMOVE, because nobody knows who uses them. SCI_ERR_NOT_SUPPORTED: segments with SCI_FLAG_EMPTY, and so memory of
- * the program or a device behind them; groups of segments and segments that are shared or attached; interrupts of a shared number
- * (SCI_FLAG_SHARED_INT), and data interrupts of groups. The tables `[access]` and `[memory]`, and nodes with a `user`, are SCI_ERR_SYSTEM of
+ * the program or a device behind them, for that is not in the file, and no other kernel can map it; segments that are shared or
+ * attached; interrupts of a shared number (SCI_FLAG_SHARED_INT), and data interrupts of groups. The tables `[access]` and `[memory]`, and nodes with a `user`, are SCI_ERR_SYSTEM of
  * SCIInitialize().
  *
  * ADAPTERS. With `fail_over = true` in the table `[adapters]` of the configuration each adapter that a program names means any of its

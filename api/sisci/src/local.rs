@@ -156,8 +156,8 @@ pub(crate) fn create(
                 );
                 return Err(failure(errors::ILLEGAL_FLAG, why));
             }
-            let held = session.member().join_group(SegmentId(id), bytes as u64).map_err(refused)?;
-            (held.local, SegmentId(id))
+            let local = session.member().join_group(SegmentId(id), bytes as u64).map_err(refused)?;
+            (local, SegmentId(id))
         } else {
             let create = Call::CreateSegment {
                 id: SegmentId(id),

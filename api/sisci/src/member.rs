@@ -72,8 +72,8 @@ impl Member {
         }
     }
 
-    pub(crate) fn join_group(&self, id: SegmentId, bytes: u64) -> Result<Held, Refusal> {
-        self.process()?.join_group(id, bytes)
+    pub(crate) fn join_group(&self, id: SegmentId, bytes: u64) -> Result<LocalSegment, Refusal> {
+        either!(Member, self, member => member.join_group(id, bytes).map(|held| held.local))
     }
 
     pub(crate) fn attach(&self, id: SegmentId) -> Result<Held, Refusal> {

@@ -102,6 +102,11 @@ fn remote_segments_answer_as_documented_over_a_file() {
 }
 
 #[test]
+fn groups_answer_as_documented_over_a_file() {
+    run("group", Ground::File);
+}
+
+#[test]
 fn sequences_and_copies_answer_as_documented_over_a_file() {
     run("transfer", Ground::File);
 }

@@ -2,14 +2,16 @@
 
 pub(crate) mod layout;
 
+use core::num::NonZeroU64;
+
 use beeline_contract_adapter::{PublishPort, ViewPort};
 
 use crate::ids::{AdapterNumber, Name, NodeId, Slot};
 use crate::link::LinkWord;
 use crate::segment::memory::Memory;
 use layout::{
-    EntryState, FORMAT_WORD, IDENTITY, LIFE, Life, NODE, entry_group, entry_listed, entry_state, entry_word,
-    link_word, memory_of, memory_words, name_of, name_word,
+    EntryState, FORMAT_WORD, IDENTITY, LIFE, Life, NODE, Phase, entry_group, entry_listed, entry_state,
+    entry_word, link_word, memory_of, memory_words, name_of, name_word,
 };
 
 /// The board of this member.
@@ -113,6 +115,12 @@ pub(crate) fn read_entry(board: &impl ViewPort, slot: Slot) -> Option<Entry> {
         let entry = Entry { state, name: name_of(name), bytes, memory, group, is_listed };
         (EntryState::of(board.load(entry_state(slot))) == state).then_some(entry)
     })
+}
+
+/// The number of the memory of several holders that an entry of a board is, if the entry has this name.
+pub fn group_at(board: &impl ViewPort, slot: Slot, name: Name) -> Option<NonZeroU64> {
+    let entry = read_entry(board, slot).filter(|entry| entry.state.phase != Phase::Free)?;
+    NonZeroU64::new(entry.group).filter(|_| entry.name == Some(name))
 }
 
 /// How an entry stands, and nothing else of it.

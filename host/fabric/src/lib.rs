@@ -48,6 +48,7 @@ mod want;
 
 pub use access::Access;
 pub use bank::BANK_BYTES;
+pub use board::group_at;
 pub use board::layout::{
     BOARD_WORDS, CLAIM_WORDS, COUNT_STRIDE, ENTRY_WORDS, FORMAT_WORD, HEADER_WORDS, USE_WORDS,
 };

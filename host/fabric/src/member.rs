@@ -120,6 +120,20 @@ impl<A: Adapter> Member<A> {
         self.bank.reuse();
     }
 
+    /// Takes memory of the bank for what is no segment of this member alone: where it begins, or `None` if the bank is used up.
+    pub fn take_of_bank(&mut self, bytes: u64) -> Option<u64> {
+        self.bank.take(bytes)
+    }
+
+    /// Gives memory back that [`Member::take_of_bank`] gave out. Nobody has it mapped; if somebody may have that is not heard any more
+    /// (`is_kept`), it is not given out again.
+    pub fn give_back_to_bank(&mut self, (offset, bytes): (u64, u64), is_kept: bool) {
+        if is_kept {
+            self.bank.keep(offset);
+        }
+        self.bank.give_back(offset, bytes);
+    }
+
     /// Says that the board and claims have no more than so many entries, if they are fewer than [`crate::CLAIM_WORDS`]. Before any
     /// segment is made.
     pub fn limit_entries(&mut self, entries: u32) {

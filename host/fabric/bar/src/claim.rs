@@ -24,6 +24,8 @@ pub(crate) fn claim(space: &Space, number: u64, wanted: Option<usize>) -> Result
         swap(space, slot, (number, 0));
         return Err(error);
     }
+    // Before anything else of the slot changes: what several held of its area is gone.
+    space.ordered(|| space.tenant(slot).store_release(0));
     Ok(slot)
 }
 

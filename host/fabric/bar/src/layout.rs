@@ -20,6 +20,13 @@ const LINE: u64 = 64;
 const ENTRIES: [u32; 4] = [4096, 1024, 256, 64];
 /// Lines of a window for messages of data interrupts: one of the longest, or this many of up to 56 bytes.
 pub(crate) const WINDOW_LINES: u32 = 64;
+/// Memories that several members hold: how many lie in one slot's area, and how many one member uses at the same time.
+pub(crate) const JOINTS: usize = 64;
+/// Words that say of each memory in a slot's area what it is.
+pub(crate) const JOINT_WORDS: usize = 4;
+/// Where in the first page of a slot they lie, behind the lines for other slots: what its member uses, then what lies in its area.
+const JOINT_USES: u64 = 2048 - JOINTS as u64 * 8;
+const JOINT_TABLE: u64 = 2048;
 /// The window, then the line of its credits.
 const WINDOW_BYTES: u64 = LINE * (WINDOW_LINES as u64 + 1);
 
@@ -123,6 +130,16 @@ impl Layout {
         self.slot(from) + LINE * (1 + to as u64)
     }
 
+    /// What a slot's member uses of memory that several hold: a word for each.
+    pub(crate) fn joint_uses(&self, slot: usize) -> u64 {
+        self.slot(slot) + JOINT_USES
+    }
+
+    /// What several hold of a slot's area.
+    pub(crate) fn joints(&self, slot: usize) -> u64 {
+        self.slot(slot) + JOINT_TABLE
+    }
+
     pub(crate) fn names(&self, slot: usize) -> u64 {
         self.slot(slot) + PAGE
     }
@@ -166,7 +183,7 @@ impl Layout {
         let start = offset.checked_add(part.offset)?;
         let end = start.checked_add(part.bytes)?;
         let is_inside = end <= self.area_bytes;
-        is_inside.then_some(((self.area(slot) + start) as usize, part.bytes as usize))
+        is_inside.then(|| ((self.area(slot) + start) as usize, part.bytes as usize))
     }
 }
 
@@ -199,6 +216,9 @@ mod tests {
             }
             let slot = layout.slot(one);
             ranges.push((slot, slot + LINE));
+            let (uses, joints) = (layout.joint_uses(one), layout.joints(one));
+            ranges.push((uses, uses + JOINTS as u64 * 8));
+            ranges.push((joints, joints + (JOINTS * JOINT_WORDS) as u64 * 8));
             ranges.push((layout.names(one), layout.board(one)));
             ranges.push((layout.board(one), layout.uses(one, 0)));
             ranges.push((layout.area(one), layout.area(one) + layout.area_bytes));
@@ -255,6 +275,7 @@ mod tests {
         assert_eq!(place(64, 8, 16), Some((start + 72, 16)));
         assert_eq!(place(layout.area_bytes - 16, 0, 16), Some((start + layout.area_bytes as usize - 16, 16)));
         assert_eq!(place(layout.area_bytes - 16, 1, 16), None);
+        assert_eq!(place(u64::MAX - 16, 0, 16), None);
         assert_eq!((place(u64::MAX, 1, 1), place(0, u64::MAX, 1), place(1, 1, u64::MAX)), (None, None, None));
     }
 }

@@ -7,13 +7,15 @@
 //!
 //! The semantics are [`beeline_fabric`]'s. Everybody can store everywhere here, so nothing that this member publishes is loaded again to be
 //! used, and of what others publish every offset is checked against the area of who says it. Not here: memory of the program behind a
-//! segment, groups, who may connect. Record 0055.
+//! segment, who may connect. Records 0055 and 0067.
 #![forbid(unsafe_code)]
 
 mod claim;
 mod error;
 mod events;
+mod groups;
 mod interrupts;
+mod joint;
 mod layout;
 mod map;
 mod member;
@@ -32,6 +34,7 @@ pub use beeline_fabric_transfer::{
     DmaDirection, DmaJob, DmaLocal, DmaQueue, DmaTransfer, MessageQueue, QueueConfig, Received, Sent,
 };
 pub use error::{NotMapped, OpenError};
+pub use groups::BarHeld;
 pub use interrupts::{
     BarDataInterrupt, BarDataTrigger, BarInterrupt, BarInterruptOptions, BarTrigger, NotTaken,
 };

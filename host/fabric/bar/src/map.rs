@@ -1,5 +1,6 @@
 //! A part of a segment: bytes of the memory, which is mapped once.
 
+use std::num::NonZeroU64;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use beeline_fabric_transfer::{Of, Place};
 use beeline_mmio::{Access, CopyError, MappedPointer, MappedSegment, SegmentOptions};
 
 use crate::error::NotMapped;
+use crate::joint::Joint;
 use crate::private;
 use crate::shared::{Shared, State};
 
@@ -35,6 +37,8 @@ pub struct BarMap {
     /// The slot whose area it is in; that of this member for memory of this process alone.
     slot: usize,
     is_private: bool,
+    /// The memory of several holders that it uses, if it is of one.
+    group: Option<NonZeroU64>,
 }
 
 impl BarMap {
@@ -54,11 +58,27 @@ impl BarMap {
         };
         shared.enter(|state, now| {
             let Done::Now(value) = state.member.call(call, now)? else { return Err(Refusal::System.into()) };
-            let placed = place(shared, state, (value, of), options);
-            let mapped = placed.and_then(|Placed { slot, own, start, bytes, is_private }| {
-                let segment = own.as_ref().unwrap_or(&shared.space.segment);
-                let pointer = segment.pointer(start, bytes).ok_or(NotMapped::Outside)?;
-                Ok(BarMap { shared: Arc::clone(shared), pointer, own, start, of, slot, is_private })
+            let group = group_of(state, (value, of));
+            let joint = group.map(|group| state.joints.begin(group, &mut state.peers)).transpose();
+            let mapped = joint.map_err(NotMapped::from).and_then(|joint| {
+                let placed = place(shared, state, (value, of), joint, options);
+                let mapped = placed.and_then(|Placed { slot, own, start, bytes, is_private }| {
+                    let segment = own.as_ref().unwrap_or(&shared.space.segment);
+                    let pointer = segment.pointer(start, bytes).ok_or(NotMapped::Outside)?;
+                    Ok(BarMap {
+                        shared: Arc::clone(shared),
+                        pointer,
+                        own,
+                        start,
+                        of,
+                        slot,
+                        is_private,
+                        group,
+                    })
+                });
+                mapped.inspect_err(|_| {
+                    group.into_iter().for_each(|group| state.joints.end(group, &mut state.peers));
+                })
             });
             match &mapped {
                 Ok(map) => state.peers[map.slot].maps += 1,
@@ -128,6 +148,17 @@ impl BarMap {
     }
 }
 
+/// The memory of several holders that is to be mapped, if it is one.
+fn group_of(state: &State, mapped: (Value, Of)) -> Option<NonZeroU64> {
+    match mapped {
+        (Value::MapLocal(Memory::Own { .. }, _), Of::Local(local)) => {
+            state.holdings.get(&local).map(|holding| holding.group)
+        }
+        (Value::MapRemote(_, Memory::Own { .. }, _), Of::Remote(remote)) => state.member.group_of(remote),
+        _ => None,
+    }
+}
+
 /// Where a part is.
 struct Placed {
     slot: usize,
@@ -142,8 +173,15 @@ fn place(
     shared: &Shared,
     state: &mut State,
     (value, of): (Value, Of),
+    joint: Option<Joint>,
     options: BarMapOptions,
 ) -> Result<Placed, NotMapped> {
+    if let (Some(joint), Value::MapLocal(_, part) | Value::MapRemote(_, _, part)) = (joint, value) {
+        // What a connection says of its size is what another member says.
+        let (start, bytes) = joint.place(part).ok_or(NotMapped::Outside)?;
+        let (own, start) = own_mapping(shared, (start, bytes), options)?;
+        return Ok(Placed { slot: joint.slot, own, start, bytes, is_private: false });
+    }
     if let (Value::MapLocal(Memory::Own { .. }, part), Of::Local(local)) = (value, of) {
         if options.is_uncached {
             return Err(NotMapped::Cached);
@@ -206,6 +244,7 @@ impl Drop for BarMap {
         shared.enter(|state, now| {
             unmap(state, self.of, now);
             state.peers[self.slot].maps -= 1;
+            self.group.into_iter().for_each(|group| state.joints.end(group, &mut state.peers));
             state.peers[self.slot].let_go(&shared.space, shared.slot);
             shared.leave_if_unmapped(state);
         });

@@ -16,6 +16,7 @@ use beeline_mmio::{OnLoss, ThisProcess, thread};
 
 use crate::claim::claim;
 use crate::error::{NotMapped, OpenError};
+use crate::joint::Joints;
 use crate::map::{BarMap, BarMapOptions};
 use crate::memory::BarMemory;
 use crate::names::OwnNames;
@@ -70,6 +71,8 @@ impl BarMember {
         let number = MemberNumber::new(node, first | 1 << 16);
         let slot = claim(&space, number.0, slot)?;
         space.clear(slot);
+        // What it said of its area is cleared.
+        space.ordered(|| space.tenant(slot).store_release(number.0));
         let board = Published::new(&space, space.board(slot));
         let mut tables = Member::new(Config { node, adapters: vec![adapter], nodes }, board.clone());
         tables.limit_bank(space.layout.area_bytes);
@@ -77,7 +80,8 @@ impl BarMember {
         tables.reuse_bank();
         let numbers = Numbers::new(second);
         let peers = (0..space.layout.members).map(|peer| Peer::new(&space, (slot, peer), numbers.next()));
-        let state = State::new(tables, (board, OwnNames::new(&space, slot)), peers.collect());
+        let own = (board, OwnNames::new(&space, slot), Joints::new(&space, slot));
+        let state = State::new(tables, own, peers.collect());
         let shared = Arc::new(Shared {
             space,
             slot,
@@ -136,8 +140,8 @@ impl BarMember {
     }
 
     /// Makes a call, and waits until it is done. To map parts of segments there are [`BarMember::map_local`] and
-    /// [`BarMember::map_remote`]. Segments that are empty, groups, and segments that several hold are not built: who makes or connects to one is
-    /// refused ([`Refusal::NotSupported`]).
+    /// [`BarMember::map_remote`], to hold a group [`BarMember::join_group`]. Segments that are empty, and segments of a node that several hold, are
+    /// not built: who makes one is refused ([`Refusal::NotSupported`]).
     ///
     /// # Errors
     /// What is wrong, by the codes of SISCI.
@@ -153,8 +157,6 @@ impl BarMember {
             Call::Register { .. } | Call::FindHolder { .. } | Call::Hold { .. } | Call::Share { .. } => {
                 Err(Refusal::NotSupported)
             }
-            // Nobody makes a group here, so an attempt would wait for one in vain.
-            Call::Connect { node: NodeId::GROUPS, .. } => Err(Refusal::NotSupported),
             // An interrupt is more than its tables.
             Call::CreateInterrupt { .. }
             | Call::CreateSharedInterrupt { .. }
@@ -172,8 +174,7 @@ impl BarMember {
                 }
                 let done = self.shared.call(call)?;
                 if let Call::RemoveSegment { local, .. } = call {
-                    let memory = self.shared.lock().private.remove(&local);
-                    drop(memory);
+                    self.shared.removed(local);
                 }
                 Ok(done)
             }

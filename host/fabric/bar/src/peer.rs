@@ -30,6 +30,8 @@ pub(crate) struct Peer {
     pub(crate) yard: Arc<Yard>,
     /// Maps of its area in this process.
     pub(crate) maps: usize,
+    /// Memories of its area that this member uses and several hold, whoever made them.
+    joints: usize,
     /// Nothing of this member's own slot.
     beat: Option<Beat>,
 }
@@ -72,6 +74,8 @@ pub(crate) enum Change {
     Left,
     /// It is not heard any more, or has come as another.
     Lost,
+    /// It has not heard this member for so long that it has taken it for dead.
+    TakenForDead,
 }
 
 fn state(port: &mut MappedState, random: u64) -> LinkState {
@@ -96,6 +100,7 @@ impl Peer {
             consumer: None,
             yard: Arc::new(Yard::new(space, (own, slot))),
             maps: 0,
+            joints: 0,
             beat,
         }
     }
@@ -116,6 +121,7 @@ impl Peer {
             (None, Some(_)) => Change::Came,
             (Some(before), now) if now != Some(before) => match status {
                 Status::Down { reason: Down::Left, .. } => Change::Left,
+                Status::Down { reason: Down::DeclaredDown, .. } => Change::TakenForDead,
                 _ => Change::Lost,
             },
             _ => Change::Nothing,
@@ -185,9 +191,20 @@ impl Peer {
 
     /// Says that this member has nothing of the other one, unless it has.
     pub(crate) fn let_go(&self, space: &Space, own: usize) {
-        if self.provider.is_none() && self.maps == 0 {
+        if self.provider.is_none() && self.maps == 0 && self.joints == 0 {
             space.ordered(|| space.holds(own, self.slot).store_release(0));
         }
+    }
+
+    /// Says that this member uses memory of the area that several hold and that a member of this number made, which may be gone.
+    pub(crate) fn hold_joint(&mut self, space: &Space, own: usize, tenant: u64) {
+        self.joints += 1;
+        space.ordered(|| space.holds(own, self.slot).store_release(tenant));
+    }
+
+    pub(crate) fn let_joint_go(&mut self, space: &Space, own: usize) {
+        self.joints -= 1;
+        self.let_go(space, own);
     }
 }
 

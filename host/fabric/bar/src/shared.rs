@@ -3,6 +3,7 @@
 //! Nobody wakes anybody: a thread of this process looks at the words of others once in a millisecond, and beats; whoever waits looks more
 //! often. Nothing that is done under the lock waits for another member.
 
+mod holding;
 mod wants;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use beeline_heartbeat::MappedFile;
 use beeline_mmio::{SharedMemory, ThisProcess};
 
 use crate::interrupts::waited::{Waited, What};
+use crate::joint::{Holding, Joints};
 use crate::names::OwnNames;
 use crate::peer::{Change, Peer};
 use crate::space::Space;
@@ -80,6 +82,12 @@ pub(crate) struct State {
     pub(crate) standing: Standing,
     /// Memory of segments that this process has alone.
     pub(crate) private: BTreeMap<LocalSegment, Arc<SharedMemory>>,
+    /// Memory that several members hold.
+    pub(crate) joints: Joints,
+    /// Segments of this member that are such memory.
+    pub(crate) holdings: BTreeMap<LocalSegment, Holding>,
+    /// The memory of segments whose names are being put, by the calls that wait for that.
+    pub(crate) coming: BTreeMap<Ticket, Holding>,
     /// Interrupts of this member.
     pub(crate) interrupts: BTreeMap<LocalInterrupt, Arc<Waited>>,
 }
@@ -107,12 +115,24 @@ impl std::fmt::Debug for State {
 impl State {
     pub(crate) fn new(
         member: Member<OneMemory>,
-        (board, names): (Published, OwnNames),
+        (board, names, joints): (Published, OwnNames, Joints),
         peers: Vec<Peer>,
     ) -> Self {
-        let (outcomes, next_beat) = (BTreeMap::new(), Duration::ZERO);
-        let (standing, private, interrupts) = (Standing::Here, BTreeMap::new(), BTreeMap::new());
-        State { member, board, names, peers, outcomes, next_beat, beats: 0, standing, private, interrupts }
+        State {
+            member,
+            board,
+            names,
+            peers,
+            outcomes: BTreeMap::new(),
+            next_beat: Duration::ZERO,
+            beats: 0,
+            standing: Standing::Here,
+            private: BTreeMap::new(),
+            joints,
+            holdings: BTreeMap::new(),
+            coming: BTreeMap::new(),
+            interrupts: BTreeMap::new(),
+        }
     }
 
     pub(crate) fn peer_of(&mut self, pair: PairId) -> Option<&mut Peer> {
@@ -129,6 +149,11 @@ impl State {
                         peer.consumer.into_iter().for_each(|pair| waited.admit(pair, peer.slot));
                     }
                     self.interrupts.insert(local, waited);
+                }
+                if let Some(holding) = self.coming.remove(&ticket)
+                    && let Ok(Value::Local(local, _)) = outcome
+                {
+                    self.holdings.insert(local, holding);
                 }
                 self.outcomes.insert(ticket, outcome);
             }
@@ -240,11 +265,19 @@ impl Shared {
         }
         let time = Duration::from_nanos(now.0);
         if time >= state.next_beat {
+            if state.beats != 0 && time > state.next_beat + Heartbeat::of::<MappedFile>().bound() {
+                state.suspect_holdings();
+            }
             state.next_beat = time + Heartbeat::of::<MappedFile>().period() / 2;
             state.beats = state.beats.wrapping_add(1);
             self.space.ordered(|| self.space.beat(self.slot).store_release(state.beats));
             for at in 0..state.peers.len() {
                 self.look_at(state, at, time);
+            }
+            self.take_back(state);
+            if state.joints.is_any_lost() || state.is_any_made_anew() {
+                self.space.mute();
+                return self.lose(state, Standing::Displaced, now);
             }
         }
         for at in 0..state.peers.len() {
@@ -260,10 +293,14 @@ impl Shared {
         match change {
             Change::Left => self.forget(state, at, Member::gone),
             // Its process may only stand still. Who has taken its slot has cleared what it claims.
-            Change::Lost if !state.peers[at].has_slot(&self.space) => {
-                self.forget(state, at, Member::replaced)
+            Change::Lost | Change::TakenForDead => {
+                if change == Change::TakenForDead {
+                    state.suspect_holdings();
+                }
+                let is_replaced = !state.peers[at].has_slot(&self.space);
+                state.joints.keep_of(at, is_replaced);
+                self.forget(state, at, if is_replaced { Member::replaced } else { Member::silent });
             }
-            Change::Lost => self.forget(state, at, Member::silent),
             Change::Came | Change::Nothing => {}
         }
         // Behind all that: who sees it sees that this member claims nothing of the last session.

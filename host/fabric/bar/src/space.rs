@@ -13,11 +13,11 @@ use beeline_mmio::{
 };
 
 use crate::error::{NotMapped, OpenError};
-use crate::layout::{ALIGN, Layout, WINDOW_LINES};
+use crate::layout::{ALIGN, JOINT_WORDS, JOINTS, Layout, WINDOW_LINES};
 use crate::memory::{BarMemory, Source};
 
 /// Marks a memory of this version.
-const FORMAT: u64 = 0x0bee_f055 << 32 | 1;
+const FORMAT: u64 = 0x0bee_f055 << 32 | 2;
 const FORMAT_AT: usize = 0;
 const BYTES_AT: usize = 8;
 const COUNTS_AT: usize = 16;
@@ -108,6 +108,21 @@ impl Space {
     /// Counts as long as the member of a slot lives.
     pub(crate) fn beat(&self, slot: usize) -> Word {
         self.region.word(self.at(self.layout.slot(slot)) + 8)
+    }
+
+    /// The number of the member that has a slot or had it last, which is not cleared: as long as it is the same, nobody else has used the area.
+    pub(crate) fn tenant(&self, slot: usize) -> Word {
+        self.region.word(self.at(self.layout.slot(slot)) + 16)
+    }
+
+    /// The numbers of the memories that several members hold and that a slot's member uses; zero for none.
+    pub(crate) fn joint_uses(&self, slot: usize) -> Words {
+        self.region.words(self.at(self.layout.joint_uses(slot)), JOINTS)
+    }
+
+    /// What several members hold of a slot's area.
+    pub(crate) fn joints(&self, slot: usize) -> Words {
+        self.region.words(self.at(self.layout.joints(slot)), JOINTS * JOINT_WORDS)
     }
 
     /// The number of the member whose area one slot's member uses or has mapped, of those that had the other slot; zero if it has none.

@@ -37,6 +37,10 @@ impl Published {
         Published { space: Arc::clone(space), table, published: Arc::default() }
     }
 
+    pub(crate) fn space(&self) -> &Arc<Space> {
+        &self.space
+    }
+
     pub(crate) fn view(&self) -> View {
         View(self.table.clone())
     }

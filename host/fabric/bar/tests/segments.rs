@@ -165,13 +165,3 @@ fn connecting_waits_until_the_time_is_over() {
     owner.finish();
     user.finish();
 }
-
-/// Without waiting for somebody who makes one: nobody can.
-#[test]
-fn group_is_not_supported_at_once() {
-    let memory = Memory::new();
-    let mut user = memory.member(8);
-    user.expect("connect g 252 7 0", "NotSupported");
-    user.expect("connect g 252 7 forever", "NotSupported");
-    user.finish();
-}

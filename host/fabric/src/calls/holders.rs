@@ -158,6 +158,11 @@ impl<A: Adapter> Member<A> {
         }
     }
 
+    /// The number of the memory that a connection is to, if several may hold it.
+    pub fn group_of(&self, handle: RemoteSegment) -> Option<NonZeroU64> {
+        NonZeroU64::new(self.remotes.get(&handle)?.connection().ok()?.group)
+    }
+
     /// Whether several may hold what a connection is to.
     pub fn is_held(&self, handle: RemoteSegment) -> bool {
         self.remotes.get(&handle).and_then(|remote| remote.connection().ok()).is_some_and(|it| it.group != 0)

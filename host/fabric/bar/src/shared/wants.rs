@@ -8,7 +8,8 @@ use beeline_fabric::{
 use beeline_mmio::Pace;
 
 use super::{Shared, State, nanos};
-use crate::names;
+use crate::names::{self, OwnNames};
+use crate::peer::Peer;
 use crate::words::{Published, View};
 
 impl Shared {
@@ -31,45 +32,58 @@ impl Shared {
                         peer.let_go(&self.space, self.slot);
                     }
                 }
-                Want::Punch { offset, bytes } => {
-                    let state = RefCell::new(&mut *state);
-                    self.space.punch(self.slot, offset, bytes, &Beating { shared: self, state });
-                }
+                Want::Punch { offset, bytes } => self.punch(state, offset, bytes),
             }
         }
+    }
+
+    /// Makes a part of this member's area zero.
+    pub(super) fn punch(&self, state: &mut State, offset: u64, bytes: u64) {
+        self.space.punch(self.slot, offset, bytes, &Beating { shared: self, state: RefCell::new(state) });
     }
 
     fn name(&self, state: &mut State, op: NameOp) -> Answer {
         match op {
             NameOp::Put(name, slot) | NameOp::PutFirst(name, slot) => {
                 let State { names, peers, .. } = state;
-                let others = peers.iter().filter(|peer| peer.slot != self.slot && peer.is_of(self.node));
-                names.put(name, slot, others.map(|peer| &peer.names))
+                let of = self.owners(name);
+                names.put(name, slot, |own| candidates(own, (peers, self.slot), of, name).next().is_none())
             }
-            NameOp::PutBeside(..) => Answer::Failed,
-            NameOp::Remove(name, _) => {
-                state.names.remove(name);
+            NameOp::PutBeside(name, slot, holder) => {
+                let asked = Candidate { member: holder.member, slot: holder.lent.slot };
+                let State { names, peers, member, board, .. } = state;
+                let has_open =
+                    || member.watch_holder(holder, &board.view()).is_some_and(|view| view.is_there());
+                let of = self.owners(name);
+                names.put(name, slot, |own| {
+                    let mut all = candidates(own, (peers, self.slot), of, name).peekable();
+                    all.peek().is_none() || all.any(|it| it == asked) && has_open()
+                })
+            }
+            NameOp::Remove(name, slot) => {
+                state.names.remove(name, slot);
                 Answer::Done
             }
             NameOp::Find(node, name) => Answer::Found(self.find(state, node, name)),
         }
     }
 
+    /// Whose members have names of this kind: those of this member's node, or of any if it is `None`.
+    fn owners(&self, name: Name) -> Option<NodeId> {
+        (name.kind != NameKind::Group).then_some(self.node)
+    }
+
     fn find(&self, state: &State, node: NodeId, name: Name) -> Found {
-        if name.kind == NameKind::Group {
-            return Found::default();
-        }
-        let of_node = state.peers.iter().filter(|peer| peer.is_of(node));
-        let candidates = of_node.clone().filter_map(|peer| {
-            let is_own = peer.slot == self.slot;
-            let slot = if is_own { state.names.find(name) } else { names::find(&peer.names, name) };
-            Some(Candidate { member: peer.number?, slot: slot? })
-        });
-        Found { candidates: candidates.collect(), is_node_alive: of_node.count() != 0 }
+        let State { names, peers, .. } = state;
+        let of = (name.kind != NameKind::Group).then_some(node);
+        let candidates = candidates(names, (peers, self.slot), of, name).collect();
+        // A group is of no node.
+        let is_node_alive = of.is_none() || peers.iter().any(|peer| peer.is_of(node));
+        Found { candidates, is_node_alive }
     }
 
     fn reach(&self, state: &mut State, pair: PairId, member: MemberNumber) -> Reached<View, Published> {
-        let is_of = |peer: &&mut crate::peer::Peer| peer.number == Some(member) && peer.provider.is_none();
+        let is_of = |peer: &&mut Peer| peer.number == Some(member) && peer.provider.is_none();
         let Some(peer) = state.peers.iter_mut().find(is_of) else { return Reached::NotResponding };
         if !peer.hold(&self.space, self.slot) {
             return Reached::NotResponding;
@@ -78,6 +92,22 @@ impl Shared {
         peer.claims.clear();
         Reached::Provider { board: View::new(self.space.board(peer.slot)), claims: peer.claims.clone() }
     }
+}
+
+/// Who has a name, of members that are there: those of a node, or all.
+fn candidates<'a>(
+    own: &'a OwnNames,
+    (peers, own_slot): (&'a [Peer], usize),
+    of: Option<NodeId>,
+    name: Name,
+) -> impl Iterator<Item = Candidate> + 'a {
+    let those = peers.iter().filter(move |peer| of.is_none_or(|node| peer.is_of(node)));
+    those.filter_map(|peer| Some((peer, peer.number?))).flat_map(move |(peer, member)| {
+        let own = (peer.slot == own_slot).then(|| own.find(name));
+        let others = (peer.slot != own_slot).then(|| names::find(&peer.names, name));
+        let slots = own.into_iter().flatten().chain(others.into_iter().flatten());
+        slots.map(move |slot| Candidate { member, slot })
+    })
 }
 
 /// Beats before each piece of memory: all of it may take longer than the bound of the heartbeat.

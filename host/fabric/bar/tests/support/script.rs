@@ -8,8 +8,8 @@ use beeline_fabric::{
     SequenceStart, Value,
 };
 use beeline_fabric_bar::{
-    BarConfig, BarDataInterrupt, BarDataTrigger, BarInterrupt, BarInterruptOptions, BarMap, BarMember,
-    BarSequence, BarTrigger, NotMapped, NotTaken,
+    BarConfig, BarDataInterrupt, BarDataTrigger, BarHeld, BarInterrupt, BarInterruptOptions, BarMap,
+    BarMember, BarSequence, BarTrigger, NotMapped, NotTaken,
 };
 
 use super::queues::Queues;
@@ -139,6 +139,9 @@ impl Player {
                 let (sequence, start) = &self.sequences[name];
                 format!("{:?}", sequence.check(start.unwrap()))
             }
+            ["check-once", name] => self.check_once(name),
+            ["join", name, id, bytes] => self.join(name, number(id), number(bytes)),
+            ["holders", name] => self.member().holders_of(self.remotes[name]).to_string(),
             ["leave"] => {
                 self.member = None;
                 "ok".to_owned()
@@ -228,6 +231,15 @@ impl Player {
                 format!("interrupt d data {id}"),
                 format!("connect r 4 {id} 2"),
                 format!("connect r 8 {id} 2"),
+                format!("join g {id} 3000"),
+                "prepare g".to_owned(),
+                "available g".to_owned(),
+                format!("connect w 252 {id} 2"),
+                "map-local g 0 3000".to_owned(),
+                "map-remote w 0 3000".to_owned(),
+                "store g 0 something".to_owned(),
+                "store w 2000 something".to_owned(),
+                "check-once w".to_owned(),
                 "map-local s 0 3000".to_owned(),
                 "map-remote r 0 3000".to_owned(),
                 "start r".to_owned(),
@@ -243,6 +255,10 @@ impl Player {
                 "wait-local s 1".to_owned(),
                 "wait-remote r 1".to_owned(),
                 "unhook t".to_owned(),
+                "unmap w".to_owned(),
+                "unmap g".to_owned(),
+                "disconnect w".to_owned(),
+                "remove-force g".to_owned(),
                 "unmap r".to_owned(),
                 "unmap s".to_owned(),
                 "disconnect r".to_owned(),
@@ -265,7 +281,7 @@ impl Player {
             ["prepare" | "available" | "map-local" | "wait-local" | "remove-force", name, ..] => {
                 self.locals.contains_key(name)
             }
-            ["map-remote" | "start" | "wait-remote" | "disconnect", name, ..] => {
+            ["map-remote" | "start" | "check-once" | "wait-remote" | "disconnect", name, ..] => {
                 self.remotes.contains_key(name)
             }
             ["store" | "load", name, ..] => self.maps.contains_key(name),
@@ -286,6 +302,28 @@ impl Player {
             self.locals.insert(name.to_owned(), local);
         }
         said(outcome)
+    }
+
+    fn join(&mut self, name: &str, id: u32, bytes: u64) -> String {
+        match self.member().join_group(SegmentId(id), bytes) {
+            Ok(BarHeld { local, bytes, is_first }) => {
+                self.locals.insert(name.to_owned(), local);
+                format!("{} {bytes}", if is_first { "first" } else { "ok" })
+            }
+            Err(refusal) => format!("{refusal:?}"),
+        }
+    }
+
+    /// What a sequence finds that begins and ends at this moment.
+    fn check_once(&self, name: &str) -> String {
+        let sequence = match self.member().sequence(self.remotes[name]) {
+            Ok(sequence) => sequence,
+            Err(refusal) => return format!("{refusal:?}"),
+        };
+        match sequence.start() {
+            (_, Some(start)) => format!("{:?}", sequence.check(start)),
+            (status, None) => format!("{status:?}"),
+        }
     }
 
     fn create_private(&mut self, name: &str, id: u32, bytes: u64) -> String {

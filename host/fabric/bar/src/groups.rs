@@ -1,0 +1,37 @@
+//! The public API of groups.
+
+use beeline_fabric::{LocalSegment, Refusal, RemoteSegment, SegmentId};
+
+use crate::member::BarMember;
+
+/// A segment that several members hold, as one of them has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BarHeld {
+    pub local: LocalSegment,
+    /// The size of the segment.
+    pub bytes: u64,
+    /// Nobody held it, and its bytes are zero. Whoever comes later finds what was stored so far.
+    pub is_first: bool,
+}
+
+impl BarMember {
+    /// Joins a group: makes this member a holder of the segment that all members have which join under this number, of whatever node. It
+    /// is one memory in the area of the member that made it, and a store of anybody is seen by each. It lasts as long as one of them is
+    /// there and has not removed its segment, or a map of it is there; the slot of a member that has made one and is gone is nobody else's
+    /// as long.
+    ///
+    /// To others it is a segment of [`NodeId::GROUPS`](beeline_fabric::NodeId::GROUPS), once a holder has made it available.
+    ///
+    /// # Errors
+    /// [`Refusal::GroupOfAnotherSize`]. [`Refusal::Nospc`]: this member's area has no room for a group that nobody holds.
+    /// [`Refusal::NodeNotResponding`]: holders come and go, and this member has become none in ten seconds.
+    pub fn join_group(&self, id: SegmentId, bytes: u64) -> Result<BarHeld, Refusal> {
+        let (local, is_first) = self.shared.join(id, bytes)?;
+        Ok(BarHeld { local, bytes, is_first })
+    }
+
+    /// How many holders a connection knows at this moment; 1 if its segment is one member's alone.
+    pub fn holders_of(&self, remote: RemoteSegment) -> usize {
+        self.shared.lock().member.holders_of(remote)
+    }
+}

@@ -1,0 +1,373 @@
+//! Groups: memory of a file that several processes hold, which have nothing else in common.
+//!
+//! `BEELINE_GROUP_STEPS` asks for another number of steps of the random test.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
+
+mod support;
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use support::random::{Random, number};
+use support::{Memory, Process};
+
+#[test]
+fn role() {
+    support::play();
+}
+
+/// Most of a member's area: there is no room for another one of this size.
+const LARGE: &str = "1200000";
+
+/// A process that holds group 7 of 100,000 bytes as `g`, has made it available and mapped it.
+fn holder(memory: &Memory, node: u16, joined: &str) -> Process {
+    let mut process = memory.member(node);
+    hold(&mut process, joined);
+    process
+}
+
+fn hold(process: &mut Process, joined: &str) {
+    process.expect("join g 7 100000", joined);
+    for line in ["prepare g", "available g"] {
+        process.expect(line, "ok");
+    }
+    process.expect("map-local g 0 8", "ok 8");
+}
+
+/// A process that is connected to the group as `w`, with a map of it.
+fn writer(memory: &Memory, node: u16) -> Process {
+    let mut process = memory.member(node);
+    process.expect("connect w 252 7 0", "ok 100000");
+    process.expect("map-remote w 0 8", "ok 8");
+    process
+}
+
+#[test]
+fn one_store_is_seen_by_all_who_hold_a_group_of_whatever_node() {
+    let memory = Memory::new();
+    let mut first = holder(&memory, 4, "first 100000");
+    first.expect("store g 0 first", "ok");
+    let mut second = holder(&memory, 8, "ok 100000");
+    // Whoever comes later has what was stored before.
+    second.expect("load g 0 6", "first.");
+    let mut third = holder(&memory, 4, "ok 100000");
+    let mut writer = writer(&memory, 12);
+    writer.until("holders w", "3");
+    writer.expect("store w 0 written", "ok");
+    writer.expect("check-once w", "Ok");
+    for process in [&mut first, &mut second, &mut third] {
+        process.expect("load g 0 8", "written.");
+    }
+    // A process may hold it twice, and connect to what it holds itself.
+    third.expect("join h 7 100000", "ok 100000");
+    third.expect("map-local h 0 8", "ok 8");
+    third.expect("load h 0 8", "written.");
+    third.expect("connect r 252 7 0", "ok 100000");
+    third.expect("map-remote r 0 8", "ok 8");
+    third.expect("load r 0 8", "written.");
+
+    second.expect("join h 7 100001", "GroupOfAnotherSize");
+    second.expect("join h 7 0", "SizeAlignment");
+    second.expect("join h 8 100001", "first 100001");
+    second.expect("join i 9 99000000", "Nospc");
+    first.expect("connect s 252 9 0", "NoSuchSegment");
+    first.expect("connect s 252 8 0", "ConnectionRefused");
+    // Numbers of segments are other numbers.
+    first.expect("create s 7 64", "ok 7");
+    first.expect("connect s 4 7 0", "ConnectionRefused");
+}
+
+#[test]
+fn every_holder_hears_of_a_writer_and_one_that_comes_later_within_some_seconds() {
+    let memory = Memory::new();
+    let mut holders = [holder(&memory, 4, "first 100000"), holder(&memory, 8, "ok 100000")];
+    let mut writer = writer(&memory, 12);
+    writer.until("holders w", "2");
+    for holder in &mut holders {
+        holder.expect("wait-local g forever", "Connect(NodeId(12))");
+    }
+    let mut late = holder(&memory, 8, "ok 100000");
+    late.expect("wait-local g forever", "Connect(NodeId(12))");
+    writer.expect("holders w", "3");
+    // Who leaves is held by the writer, as whoever is connected to does, and leaves by force.
+    late.expect("unmap g", "ok");
+    late.expect("remove g", "Busy");
+    late.expect("remove-force g", "ok");
+    writer.until("check-once w", "Ok");
+    writer.expect("unmap w", "ok");
+    writer.expect("disconnect w", "ok");
+    for holder in &mut holders {
+        holder.expect("wait-local g forever", "Disconnect(NodeId(12))");
+        holder.expect("unmap g", "ok");
+        holder.expect("remove g", "ok");
+    }
+}
+
+#[test]
+fn group_goes_on_without_the_member_that_made_it_and_ends_with_its_last_holder() {
+    let memory = Memory::new();
+    let (first, mut second) = (holder(&memory, 4, "first 100000"), holder(&memory, 8, "ok 100000"));
+    let mut writer = writer(&memory, 12);
+    writer.until("holders w", "2");
+    writer.expect("start w", "Ok");
+    first.kill();
+    writer.until("holders w", "1");
+    writer.expect("check w", "Ok");
+    writer.expect("store w 0 second", "ok");
+    second.expect("load g 0 6", "second");
+    // The memory is in the slot of a member that is gone.
+    let (refused, said) = memory.start(4, "0");
+    assert!(said.starts_with("not joined: slot 0"), "{said}");
+    refused.finish();
+    let mut third = holder(&memory, 4, "ok 100000");
+    third.expect("load g 0 6", "second");
+    writer.until("holders w", "2");
+    third.expect("unmap g", "ok");
+    third.expect("remove-force g", "ok");
+    writer.begin("wait-remote w forever");
+    second.kill();
+    assert_eq!(writer.hear(), "Lost");
+    writer.expect("check w", "NotRetriable");
+    writer.expect("load w 0 6", "second");
+    // The name is free for another group, of which the connection is not.
+    third.until("probe 8", "NodeNotResponding");
+    hold(&mut third, "first 100000");
+    third.expect("load g 0 6", "......");
+    writer.expect("check w", "NotRetriable");
+    writer.expect("unmap w", "ok");
+    writer.expect("map-remote w 0 8", "NotConnected");
+    // Nobody has memory of slot 0 any more.
+    writer.expect("disconnect w", "ok");
+    let mut next = memory.member_in(4, 0);
+    next.expect("join g 9 1000", "first 1000");
+    next.expect("map-local g 0 8", "ok 8");
+    next.expect("load g 0 8", "........");
+}
+
+#[test]
+fn group_goes_on_when_the_member_that_made_it_leaves() {
+    let memory = Memory::new();
+    let (first, mut second) = (holder(&memory, 4, "first 100000"), holder(&memory, 8, "ok 100000"));
+    second.expect("store g 0 stays", "ok");
+    first.finish();
+    second.until("probe 4", "NodeNotResponding");
+    let mut third = memory.member(4);
+    hold(&mut third, "ok 100000");
+    third.expect("load g 0 5", "stays");
+    third.finish();
+    second.expect("unmap g", "ok");
+    second.expect("remove g", "ok");
+    memory.member_in(4, 0).finish();
+    second.finish();
+}
+
+#[test]
+fn memory_of_a_group_is_free_again_when_its_last_holder_leaves_it() {
+    let memory = Memory::new();
+    let (mut maker, mut other) = (memory.member(4), memory.member(8));
+    for _ in 0..3 {
+        maker.expect(&format!("join g 7 {LARGE}"), &format!("first {LARGE}"));
+        maker.expect("map-local g 0 8", "ok 8");
+        maker.expect("load g 0 6", "......");
+        maker.expect("store g 0 stored", "ok");
+        other.expect(&format!("join g 7 {LARGE}"), &format!("ok {LARGE}"));
+        maker.expect("unmap g", "ok");
+        maker.expect("remove g", "ok");
+        // The other one still has it.
+        maker.expect(&format!("create t 8 {LARGE}"), "Nospc");
+        other.expect("map-local g 0 8", "ok 8");
+        other.expect("load g 0 6", "stored");
+        other.expect("remove g", "Busy");
+        other.expect("unmap g", "ok");
+        other.expect("remove g", "ok");
+        maker.until(&format!("create t 8 {LARGE}"), "ok 8");
+        maker.expect("remove t", "ok");
+    }
+    maker.finish();
+    other.finish();
+}
+
+#[test]
+fn memory_of_a_group_that_a_killed_holder_had_is_nobody_elses() {
+    let memory = Memory::new();
+    let (mut maker, mut other) = (memory.member(4), memory.member(8));
+    maker.expect(&format!("join g 7 {LARGE}"), &format!("first {LARGE}"));
+    other.expect(&format!("join g 7 {LARGE}"), &format!("ok {LARGE}"));
+    other.kill();
+    maker.until("probe 8", "NodeNotResponding");
+    maker.expect("remove g", "ok");
+    maker.expect(&format!("create t 8 {LARGE}"), "Nospc");
+    // Another member in the place of the killed one has cleared what that one used.
+    memory.member_in(8, 1).finish();
+    maker.expect(&format!("create t 8 {LARGE}"), "Nospc");
+    maker.finish();
+}
+
+#[test]
+fn holder_that_is_stopped_delays_nobody_and_goes_on_with_the_others() {
+    let memory = Memory::new();
+    let mut first = holder(&memory, 4, "first 100000");
+    first.expect("store g 0 one", "ok");
+    first.signal(Signal::STOP);
+    let mut second = memory.member(8);
+    // Of a member that did not live when it came it knows nothing: it makes the group, or finds it.
+    second.until("probe 4", "NodeNotResponding");
+    first.signal(Signal::CONT);
+    second.until("probe 4", "ok");
+    hold(&mut second, "ok 100000");
+    first.signal(Signal::STOP);
+    second.until("probe 4", "NodeNotResponding");
+    let mut third = holder(&memory, 8, "ok 100000");
+    third.expect("load g 0 4", "one.");
+    first.signal(Signal::CONT);
+    first.until("probe 8", "ok");
+    first.expect("store g 0 two", "ok");
+    second.expect("load g 0 4", "two.");
+    let mut writer = writer(&memory, 12);
+    writer.until("holders w", "3");
+    [first, second, third, writer].into_iter().for_each(Process::finish);
+}
+
+#[test]
+fn holder_that_was_stopped_while_others_made_its_group_anew_is_a_member_no_more() {
+    let memory = Memory::new();
+    let (mut stopped, mut other) = (holder(&memory, 4, "first 100000"), memory.member(8));
+    other.expect("probe 4", "ok");
+    stopped.signal(Signal::STOP);
+    other.until("probe 4", "NodeNotResponding");
+    hold(&mut other, "first 100000");
+    let mut third = holder(&memory, 12, "ok 100000");
+    stopped.signal(Signal::CONT);
+    stopped.until("probe 8", "System");
+    stopped.expect("join h 7 100000", "System");
+    other.expect("store g 0 new", "ok");
+    third.expect("load g 0 3", "new");
+    [stopped, other, third].into_iter().for_each(Process::finish);
+}
+
+#[test]
+fn links_of_holders_do_not_count_and_the_own_one_does() {
+    let memory = Memory::new();
+    let mut first = holder(&memory, 4, "first 100000");
+    let mut writer = writer(&memory, 12);
+    first.expect("link down", "ok");
+    writer.expect("check-once w", "Ok");
+    writer.expect("connect v 252 7 0", "NoRemoteLinkAccess");
+    let _second = holder(&memory, 8, "ok 100000");
+    writer.expect("connect v 252 7 0", "ok 100000");
+    writer.expect("link down", "ok");
+    writer.expect("check-once w", "Pending");
+    writer.expect("link up", "ok");
+    writer.expect("check-once w", "Ok");
+}
+
+#[test]
+fn member_holds_so_many_groups_and_no_more() {
+    let memory = Memory::with_room(8 << 20);
+    let mut member = memory.member(4);
+    for id in 0..64 {
+        member.expect(&format!("join g{id} {id} 64"), "first 64");
+    }
+    member.expect("join g64 64 64", "MaxEntries");
+    let mut other = memory.member(8);
+    other.expect("join g 64 64", "first 64");
+    member.expect("join g64 64 64", "MaxEntries");
+    member.expect("remove g5", "ok");
+    member.expect("join g64 64 64", "ok 64");
+    other.expect("join h 5 64", "first 64");
+    member.finish();
+    other.finish();
+}
+
+/// Members of a random game of joining, leaving and dying.
+struct Game {
+    memory: Memory,
+    random: Random,
+    /// Whether each holds the group.
+    players: Vec<(Process, bool)>,
+    marks: u64,
+}
+
+impl Game {
+    fn player(memory: &Memory) -> (Process, bool) {
+        (memory.member(4), false)
+    }
+
+    fn pick(&mut self, holds: bool) -> Option<usize> {
+        let fit: Vec<_> = (0..self.players.len()).filter(|it| self.players[*it].1 == holds).collect();
+        (!fit.is_empty()).then(|| fit[self.random.below(fit.len() as u64) as usize])
+    }
+
+    /// Has some begin to join and another one leave, and kills one meanwhile. Nobody comes in its place as long as somebody holds memory of
+    /// its slot, so those who hold the group leave it first.
+    fn step(&mut self) {
+        let joining: Vec<usize> = (0..self.players.len()).filter(|it| !self.players[*it].1).collect();
+        let leaving = self.pick(true).filter(|_| self.random.below(2) == 0);
+        for which in &joining {
+            self.players[*which].0.begin("join g 7 4096");
+        }
+        if let Some(which) = leaving {
+            self.players[which].0.begin("unmap g");
+            self.players[which].0.begin("remove g");
+        }
+        let killed = (self.random.below(3) == 0).then(|| {
+            std::thread::sleep(Duration::from_micros(self.random.below(3000)));
+            let which = self.random.below(self.players.len() as u64) as usize;
+            self.players[which].0.signal(Signal::KILL);
+            which
+        });
+        if let Some(which) = leaving.filter(|it| killed != Some(*it)) {
+            assert_eq!(
+                [self.players[which].0.hear(), self.players[which].0.hear()],
+                ["ok".to_owned(), "ok".to_owned()]
+            );
+            self.players[which].1 = false;
+        }
+        for which in joining.into_iter().filter(|it| killed != Some(*it)) {
+            let said = self.players[which].0.hear();
+            assert!(["first 4096", "ok 4096"].contains(&said.as_str()), "{said}");
+            self.players[which].0.expect("map-local g 0 4096", "ok 4096");
+            self.players[which].1 = true;
+        }
+        if let Some(which) = killed {
+            self.players[which].1 = false;
+        }
+        self.check(killed);
+        if let Some(which) = killed {
+            self.replace(which);
+        }
+    }
+
+    fn replace(&mut self, which: usize) {
+        for (player, holds) in self.players.iter_mut().filter(|(_, holds)| *holds) {
+            player.expect("unmap g", "ok");
+            player.expect("remove g", "ok");
+            *holds = false;
+        }
+        let next = Game::player(&self.memory);
+        std::mem::replace(&mut self.players[which], next).0.kill();
+    }
+
+    /// All who hold the group see what one of them stores.
+    fn check(&mut self, killed: Option<usize>) {
+        let Some(which) = self.pick(true) else { return };
+        self.marks += 1;
+        let mark = format!("{:08}", self.marks);
+        self.players[which].0.expect(&format!("store g 0 {mark}"), "ok");
+        let those =
+            self.players.iter_mut().enumerate().filter(|(at, (_, holds))| *holds && killed != Some(*at));
+        for (_, (process, _)) in those {
+            process.expect("load g 0 8", &mark);
+        }
+    }
+}
+
+#[test]
+fn whoever_joins_leaves_or_dies_at_whatever_moment_all_who_hold_a_group_have_one_memory() {
+    let steps = number("BEELINE_GROUP_STEPS").unwrap_or(30);
+    let (memory, random) = (Memory::new(), Random::new());
+    let players = (0..3).map(|_| Game::player(&memory)).collect();
+    let mut game = Game { memory, random, players, marks: 0 };
+    (0..steps).for_each(|_| game.step());
+    assert!(game.marks > steps / 2, "{} of {steps} steps had holders", game.marks);
+}

@@ -7,7 +7,7 @@ use beeline_fabric::{DmaEntry, DmaState, LocalSegment, Refusal, RemoteSegment};
 
 use super::engine::Engine;
 use super::job::{DmaDirection, DmaLocal, DmaTransfer, Job};
-use super::turns::{Aborted, Ending, Gathered, Queue, State, Step};
+use super::turns::{Aborted, Ending, Gathered, Queue, State};
 
 /// A job of no more bytes and entries is copied by the thread that starts it, which would take longer to wake the thread that copies;
 /// and the job has ended some twenty microseconds sooner (`docs/decisions/0052`).
@@ -175,7 +175,7 @@ impl DmaQueue {
     /// Copies a job that is small, or has it copied.
     fn go_on(&self, is_small: bool) -> Result<(), Refusal> {
         if is_small {
-            while self.queue.step() == Step::Copied {}
+            self.queue.copy_all();
             return Ok(());
         }
         self.engine.turns.take(&self.queue).inspect_err(|_| {

@@ -32,6 +32,8 @@ pub(super) struct State {
     pub(super) ending: Arc<OnceLock<Ending>>,
     /// Between what the entries are that are gathered.
     pub(super) gathered: Option<Gathered>,
+    /// Threads that sleep until a job has ended. Without any nobody is woken, which would be a system call for each job.
+    sleepers: u32,
 }
 
 /// How a job ended.
@@ -59,14 +61,6 @@ pub(super) struct Gathered {
     pub(super) direction: DmaDirection,
 }
 
-/// What one step of a job was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// Nothing is left to be begun.
-    Nothing,
-    Copied,
-}
-
 /// Queues with something to be copied, each of which gets a piece copied before the first gets the next one.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
@@ -78,6 +72,8 @@ pub(super) struct Turns {
 struct Waiting {
     queues: VecDeque<Arc<Queue>>,
     has_thread: bool,
+    /// The thread sleeps until there is a queue. Otherwise it finds one by itself, and waking it would be a system call for nothing.
+    is_asleep: bool,
     is_over: bool,
 }
 
@@ -110,6 +106,7 @@ impl Queue {
                 is_ending: false,
                 ending: Arc::default(),
                 gathered: None,
+                sleepers: 0,
             }),
             ended: Condvar::new(),
         }
@@ -131,19 +128,30 @@ impl Queue {
         Ok(Aborted::Ends(ending))
     }
 
-    /// Copies a piece.
-    pub(super) fn step(&self) -> Step {
+    /// Copies pieces until none is left to be begun, or enough are copied: that is asked after each.
+    pub(super) fn copy(&self, is_enough: impl Fn() -> bool) {
         let mut state = self.lock();
-        let Some(piece) = state.queue.next_piece() else { return Step::Nothing };
-        let job = state.job.clone();
-        drop(state);
-        let outcome = job.as_ref().ok_or(Refusal::System).and_then(|job| job.copy(piece));
-        // Before the job can end: who waits for that may remove the segments.
-        drop(job);
-        let mut state = self.lock();
-        state.queue.copied(outcome);
-        self.settle(state);
-        Step::Copied
+        while let Some(piece) = state.queue.next_piece() {
+            let job = state.job.clone();
+            drop(state);
+            let outcome = job.as_ref().ok_or(Refusal::System).and_then(|job| job.copy(piece));
+            // Before the job can end: who waits for that may remove the segments.
+            drop(job);
+            state = self.lock();
+            state.queue.copied(outcome);
+            if state.queue.state() != DmaState::Posted {
+                self.settle(state);
+                return;
+            }
+            if is_enough() {
+                return;
+            }
+        }
+    }
+
+    /// Copies all of a job that others do not.
+    pub(super) fn copy_all(&self) {
+        self.copy(|| false);
     }
 
     /// Gives back what a job used if it has ended, and wakes who waits for that.
@@ -161,19 +169,26 @@ impl Queue {
         let ending = Ending { state: state.queue.state(), failure: state.queue.failure() };
         // Nobody else sets it.
         let _ = state.ending.set(ending);
+        let has_sleepers = state.sleepers > 0;
         drop(state);
-        self.ended.notify_all();
+        if has_sleepers {
+            self.ended.notify_all();
+        }
     }
 
     /// Waits until a job has ended, and copies pieces meanwhile; `None` when the time is over first.
     pub(super) fn wait(&self, ending: &OnceLock<Ending>, until: Option<Instant>) -> Option<Ending> {
         let is_over = || until.is_some_and(|until| Instant::now() >= until);
-        while ending.get().is_none() && !is_over() && self.step() == Step::Copied {}
+        if ending.get().is_none() && !is_over() {
+            self.copy(|| ending.get().is_some() || is_over());
+        }
         let mut state = self.lock();
         while ending.get().is_none() && !is_over() {
             let left = until.map_or(MAX_SLEEP, |until| until.saturating_duration_since(Instant::now()));
+            state.sleepers += 1;
             let woken = self.ended.wait_timeout(state, left.min(MAX_SLEEP));
             state = woken.unwrap_or_else(PoisonError::into_inner).0;
+            state.sleepers -= 1;
         }
         ending.get().copied()
     }
@@ -201,7 +216,7 @@ impl Turns {
                 Err(error) => {
                     drop(waiting);
                     tracing::debug!(%error, "no thread for DMA");
-                    while queue.step() == Step::Copied {}
+                    queue.copy_all();
                     return Ok(());
                 }
             }
@@ -210,8 +225,11 @@ impl Turns {
         if !waiting.queues.iter().any(|other| Arc::ptr_eq(other, queue)) {
             waiting.queues.push_back(Arc::clone(queue));
         }
+        let is_asleep = waiting.is_asleep;
         drop(waiting);
-        self.arrived.notify_one();
+        if is_asleep {
+            self.arrived.notify_one();
+        }
         Ok(())
     }
 
@@ -230,11 +248,14 @@ impl Turns {
         let mut waiting = self.lock();
         while !waiting.is_over {
             let Some(queue) = waiting.queues.pop_front() else {
+                waiting.is_asleep = true;
                 waiting = self.arrived.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+                waiting.is_asleep = false;
                 continue;
             };
             drop(waiting);
-            let is_left = queue.step() == Step::Copied && queue.has_piece();
+            queue.copy(|| true);
+            let is_left = queue.has_piece();
             waiting = self.lock();
             if is_left {
                 waiting.queues.push_back(queue);

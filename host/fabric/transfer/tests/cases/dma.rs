@@ -3,6 +3,7 @@
 //! Run over each kind of member (`host/fabric/process/tests/dma.rs`, `host/fabric/bar/tests/dma.rs`), whose `support` says what members are.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use beeline_fabric::{
@@ -228,6 +229,26 @@ fn who_waits_for_a_job_learns_its_end_and_not_that_of_a_later_one() {
     two.owner.kill();
     assert_eq!(second.wait(None), Ok(DmaState::Error));
     assert_eq!((first.failure(), second.failure()), (None, Some(Refusal::TransferFailed)));
+}
+
+/// Whoever finds that the last pieces are others' sleeps, and is woken by who copies them.
+#[test]
+fn all_who_wait_for_a_job_learn_its_end() {
+    const WAITERS: usize = 3;
+    let fabric = Fabric::with_room(3 * LARGE);
+    let two = Two::new(&fabric, LARGE);
+    let queue = two.queue();
+    for _ in 0..20 {
+        let job = queue.begin(two.transfer(DmaDirection::Write, &[entry(0, 0, LARGE)])).unwrap();
+        let (said, hears) = channel();
+        for _ in 0..WAITERS {
+            let (job, said) = (job.clone(), said.clone());
+            std::thread::spawn(move || said.send(job.wait(None)));
+        }
+        for _ in 0..WAITERS {
+            assert_eq!(hears.recv_timeout(Duration::from_secs(60)), Ok(Ok(DmaState::Done)));
+        }
+    }
 }
 
 /// A job on another queue waits for a piece of the first one's and not for all of it.

@@ -52,6 +52,8 @@ const FLOORS: &[(&str, &[&str])] = &[
     ),
     // Windows and host halves are written once, for every link.
     ("host/window", &["contract/memory", "spec"]),
+    // Which of two paths carries which bytes: words alone.
+    ("host/ledger", &["contract/adapter"]),
     // The semantics know words, and no memory, link or kernel.
     ("host/fabric", &["contract/adapter"]),
     // What is documented, and nothing of the code that it is held against.

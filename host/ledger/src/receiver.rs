@@ -1,0 +1,313 @@
+//! The receiver's side.
+
+use beeline_contract_adapter::{PublishPort, ViewPort};
+
+use crate::broken::Broken;
+use crate::entry::{Entry, Kind};
+use crate::path::{KernelPath, Path, Peeked, WindowLost, WindowPath};
+use crate::words::{CURSOR, GONE, LOST_AT, READY, STANDING};
+
+/// What a read found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// So many bytes, at least one.
+    Bytes(usize),
+    /// None have come.
+    Nothing,
+    /// The stream has ended, and all of it was taken.
+    End,
+}
+
+/// Why a stream cannot go on: it is to be reset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused<E> {
+    /// The socket failed. What the window has may still be read, by [`Receiver::read_window`].
+    Socket(E),
+    /// The window is lost, and the other side has ended, with what it could send again. One that goes down before it ends says thereby which
+    /// byte was the last.
+    Lost,
+    /// The other side broke the rules.
+    Broken(Broken),
+}
+
+impl<E> From<Broken> for Refused<E> {
+    fn from(broken: Broken) -> Self {
+        Refused::Broken(broken)
+    }
+}
+
+/// Turns of one read. A sender that keeps to the rules has three entries on the way; one that does not must not keep a program here. Bytes of
+/// a socket that are taken away keep it readable, so who waits for it comes back.
+const MAX_TURNS: u32 = 16;
+
+/// Where the receiver stands in the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    Kernel,
+    Window,
+    /// Behind the last byte of a window that is lost, until the sender begins anew. It is whole if that byte is known to be the last one of
+    /// the window.
+    Lost {
+        is_whole: bool,
+    },
+}
+
+/// What one direction's receiver knows: by which path the next byte comes.
+#[derive(Debug)]
+pub struct Receiver<P, V> {
+    own: P,
+    theirs: V,
+    at: At,
+    /// Entries passed.
+    passed: u64,
+    /// Bytes of the stream that were taken, and those that were taken out of the socket.
+    taken: u64,
+    received: u64,
+    /// What it says of itself besides what it has passed.
+    says: u64,
+}
+
+impl<P: PublishPort, V: ViewPort> Receiver<P, V> {
+    /// A stream of which the socket has carried all bytes so far; the kernel says that `received` of them were taken from it. From here on
+    /// nothing else reads the socket. `own` has [`crate::RECEIVER_WORDS`] words, `theirs` the sender's; all of them are 0 at first.
+    pub fn new(mut own: P, theirs: V, received: u64) -> Self {
+        own.publish(CURSOR, received);
+        own.publish(STANDING, READY);
+        Receiver { own, theirs, at: At::Kernel, passed: 0, taken: received, received, says: READY }
+    }
+
+    /// By which path the next byte comes, as far as is known. Where it is [`Path::Window`] the socket is looked at only for its end.
+    pub fn path(&self) -> Path {
+        if self.at == At::Window { Path::Window } else { Path::Kernel }
+    }
+
+    /// Bytes of the stream that were taken.
+    pub fn taken_bytes(&self) -> u64 {
+        self.taken
+    }
+
+    /// Moves bytes of the stream that have come to `out`, which is not empty. It does not wait; on the window's path with bytes in it it
+    /// calls nothing and loads no word of the ledger.
+    ///
+    /// # Errors
+    /// [`Refused`]: the stream is to be reset.
+    pub fn receive<K: KernelPath, W: WindowPath>(
+        &mut self,
+        out: &mut [u8],
+        kernel: &mut K,
+        window: &mut W,
+    ) -> Result<Received, Refused<K::Error>> {
+        if let Some(bytes) = self.read_window(out, window) {
+            return Ok(Received::Bytes(bytes));
+        }
+        // Each turn passes an entry, or takes bytes that are none of the stream's, or ends.
+        for _ in 0..MAX_TURNS {
+            let turn = match self.at {
+                At::Kernel => self.receive_from_socket(out, kernel)?,
+                At::Window => self.receive_behind_window(out, kernel, window)?,
+                At::Lost { is_whole } => self.find_resumption(out, kernel, is_whole)?,
+            };
+            if let Some(received) = turn {
+                return Ok(received);
+            }
+        }
+        Ok(Received::Nothing)
+    }
+
+    /// Moves bytes that the window has, and no others: for who looks again and again, and behind a socket that failed. It calls nothing.
+    pub fn read_window(&mut self, out: &mut [u8], window: &mut impl WindowPath) -> Option<usize> {
+        if self.at == At::Window { self.read(out, window) } else { None }
+    }
+
+    /// Whether the ledger has an entry that was not come to. One load.
+    ///
+    /// # Errors
+    /// [`Broken`]: the other side broke the rules.
+    pub fn has_entry(&self) -> Result<bool, Broken> {
+        Ok(self.next()?.is_some())
+    }
+
+    /// Asks the sender to go on through the socket and never to leave it again. Whether it will send nothing by the window from here on is
+    /// known when this is true, and then others may read the socket; until then [`Receiver::receive`] goes on, and this is asked again.
+    ///
+    /// # Errors
+    /// [`Broken`]: the other side broke the rules.
+    pub fn stop(&mut self) -> Result<bool, Broken> {
+        if self.says == READY {
+            self.say(0);
+        }
+        // Of this and a sender that goes up at least one sees the other one.
+        let is_known = self.own.barrier().is_ok();
+        Ok(is_known && self.at == At::Kernel && self.next()?.is_none())
+    }
+
+    /// Says that nothing is read any more.
+    pub fn end(&mut self) {
+        self.say(GONE);
+    }
+
+    /// By the socket: peek, then load the ledger, then take. Whatever entry is published before a byte is given to the socket is found by a
+    /// load behind the peek that shows the byte; in any other order bytes change places (record 0068).
+    fn receive_from_socket<K: KernelPath>(
+        &mut self,
+        out: &mut [u8],
+        kernel: &mut K,
+    ) -> Result<Option<Received>, Refused<K::Error>> {
+        let peeked = kernel.peek(out).map_err(Refused::Socket)?;
+        let before = match self.next()? {
+            None => u64::MAX,
+            Some(Entry { kind: Kind::Up, offset, .. }) => {
+                let (index, taken) = (self.passed + 1, self.taken);
+                offset.checked_sub(taken).ok_or(Broken::Offset { index, offset, taken })?
+            }
+            Some(_) => return Err(self.out_of_order().into()),
+        };
+        if before == 0 {
+            self.pass(At::Window);
+            return Ok(None);
+        }
+        match peeked {
+            Peeked::Bytes(bytes) => {
+                let bytes = bytes.min(usize::try_from(before).unwrap_or(usize::MAX));
+                kernel.take(bytes).map_err(Refused::Socket)?;
+                self.received += bytes as u64;
+                self.move_on(bytes);
+                Ok(Some(Received::Bytes(bytes)))
+            }
+            Peeked::Nothing => Ok(Some(Received::Nothing)),
+            // It ended before the byte at which it said that it would go on.
+            Peeked::End if before != u64::MAX => Err(self.unknown_bytes().into()),
+            Peeked::End => Ok(Some(Received::End)),
+        }
+    }
+
+    /// By the window, which had nothing: it has ended here, or is behind, or the sender is gone.
+    fn receive_behind_window<K: KernelPath, W: WindowPath>(
+        &mut self,
+        out: &mut [u8],
+        kernel: &mut K,
+        window: &mut W,
+    ) -> Result<Option<Received>, Refused<K::Error>> {
+        let mut peeked = Peeked::Nothing;
+        let mut next = self.next()?;
+        if next.is_none() {
+            // Its end is the kernel's word alone; and it has nothing else to say while no entry is there, which is looked for behind it.
+            peeked = kernel.peek(out).map_err(Refused::Socket)?;
+            next = self.next()?;
+        }
+        // Bytes of the window are there before an entry behind them is, and before the end: what was not there may have come since.
+        if let Some(bytes) = self.read(out, window) {
+            return Ok(Some(Received::Bytes(bytes)));
+        }
+        match (next, peeked) {
+            _ if self.at != At::Window => Ok(None),
+            (Some(Entry { kind: Kind::Down, offset, .. }), _) => {
+                let (index, taken) = (self.passed + 1, self.taken);
+                match offset.checked_sub(taken) {
+                    None => return Err(Broken::Offset { index, offset, taken }.into()),
+                    Some(0) => self.pass(At::Kernel),
+                    // The window ends where it ends, and bytes are missing in it.
+                    Some(_) => self.lose(),
+                }
+                Ok(None)
+            }
+            (Some(_), _) => Err(self.out_of_order().into()),
+            (None, Peeked::Nothing) => Ok(Some(Received::Nothing)),
+            (None, Peeked::End) => Ok(Some(Received::End)),
+            (None, Peeked::Bytes(_)) => Err(self.unknown_bytes().into()),
+        }
+    }
+
+    /// Behind a window that is lost: bytes in the socket are taken away until those come that the sender sends again.
+    fn find_resumption<K: KernelPath>(
+        &mut self,
+        out: &mut [u8],
+        kernel: &mut K,
+        is_whole: bool,
+    ) -> Result<Option<Received>, Refused<K::Error>> {
+        // Peeked at before the look at the ledger: if it has no answer, all of them were given before it.
+        let peeked = kernel.peek(out).map_err(Refused::Socket)?;
+        let most = match self.next()? {
+            // Published before the sender knew.
+            Some(Entry { kind: Kind::Down, offset, .. }) => {
+                self.pass(At::Lost { is_whole: offset == self.taken });
+                return Ok(None);
+            }
+            Some(Entry { kind: Kind::Resume, offset, given }) => {
+                let index = self.passed + 1;
+                if offset != self.taken {
+                    return Err(Broken::Offset { index, offset, taken: self.taken }.into());
+                }
+                given.checked_sub(self.received).ok_or(Broken::Order { index })?
+            }
+            Some(Entry { kind: Kind::Up, .. }) => return Err(self.out_of_order().into()),
+            None => u64::MAX,
+        };
+        if most == 0 {
+            // Taken back before the entry is passed: a question is answered once.
+            self.own.publish(LOST_AT, 0);
+            self.pass(At::Kernel);
+            return Ok(None);
+        }
+        match peeked {
+            Peeked::Bytes(bytes) => {
+                let bytes = bytes.min(usize::try_from(most).unwrap_or(usize::MAX));
+                kernel.take(bytes).map_err(Refused::Socket)?;
+                self.received += bytes as u64;
+                Ok(None)
+            }
+            Peeked::Nothing => Ok(Some(Received::Nothing)),
+            // It has been asked for nothing but an answer.
+            Peeked::End if is_whole => Ok(Some(Received::End)),
+            Peeked::End => Err(Refused::Lost),
+        }
+    }
+
+    /// Bytes that the window has; of one that is lost the last ones are behind.
+    fn read(&mut self, out: &mut [u8], window: &mut impl WindowPath) -> Option<usize> {
+        match window.read(out) {
+            Ok(0) => None,
+            Ok(bytes) => {
+                self.move_on(bytes);
+                Some(bytes)
+            }
+            Err(WindowLost) => {
+                self.lose();
+                None
+            }
+        }
+    }
+
+    fn move_on(&mut self, bytes: usize) {
+        self.taken += bytes as u64;
+        self.own.publish(CURSOR, self.taken);
+    }
+
+    fn lose(&mut self) {
+        self.at = At::Lost { is_whole: false };
+        self.own.publish(LOST_AT, self.taken + 1);
+    }
+
+    fn next(&self) -> Result<Option<Entry>, Broken> {
+        Entry::load(&self.theirs, self.passed + 1)
+    }
+
+    fn pass(&mut self, to: At) {
+        self.at = to;
+        self.passed += 1;
+        self.say(self.says);
+    }
+
+    fn say(&mut self, says: u64) {
+        self.says = says;
+        self.own.publish(STANDING, says | self.passed);
+    }
+
+    fn out_of_order(&self) -> Broken {
+        Broken::Order { index: self.passed + 1 }
+    }
+
+    fn unknown_bytes(&self) -> Broken {
+        Broken::Socket { taken: self.taken }
+    }
+}

@@ -5,6 +5,8 @@
 //! Processes end when their input ends, and a watchdog ends the test if an answer does not come.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+#[path = "../../../transfer/tests/support/disorder.rs"]
+pub mod disorder;
 #[path = "../../../transfer/tests/support/queues.rs"]
 pub mod queues;
 #[path = "../../../transfer/tests/support/random.rs"]
@@ -22,7 +24,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use beeline_fabric::{AdapterNumber, NodeId};
-use beeline_fabric_bar::{BarConfig, BarMap, BarMember, BarMemory};
+use beeline_fabric_bar::{BarConfig, BarMap, BarMember, BarMemory, BarSequence};
 use beeline_mmio::{FaultGuard, OnLoss};
 use rustix::process::{Pid, Signal};
 
@@ -43,6 +45,7 @@ const UNSHARE: [&str; 9] =
 pub type Fabric = Memory;
 pub type Member = BarMember;
 pub type Map = BarMap;
+pub type Sequence = BarSequence;
 
 /// A file that members share, with a watchdog that ends the test when it hangs.
 pub struct Memory {

@@ -6,6 +6,8 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 pub mod crashing;
+#[path = "../../../transfer/tests/support/disorder.rs"]
+pub mod disorder;
 pub mod held;
 pub mod interrupts;
 pub mod joining;
@@ -44,6 +46,7 @@ const PEER: &str = "BEELINE_TEST_PEER";
 /// What tests call it that are run over each kind of member.
 pub type Member = FabricMember;
 pub type Map = beeline_fabric_process::Map;
+pub type Sequence = beeline_fabric_process::Sequence;
 
 /// The folder of a fabric, with a watchdog that ends the test when it hangs.
 pub struct Fabric {

@@ -3,7 +3,7 @@
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use crate::median::median;
+use crate::median::{median, midmean};
 
 /// The value of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,7 +55,8 @@ pub struct Figure {
     pub count: u64,
     /// The summary.
     pub value: Value,
-    /// The same by round: the rate, or the p50 in nanoseconds. What ratios are made of.
+    /// The same by round: the rate, or the mean of the middle half of a latency's events in nanoseconds, which is finer than the steps of the
+    /// clock; of a delay the p50. What ratios are made of.
     pub rounds: Vec<f64>,
     /// Raw samples: rates of the rounds, or nanoseconds of each event.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -182,7 +183,7 @@ impl Latencies {
             self.histogram.saturating_record((event * UNITS_PER_NS).round() as u64);
         }
         self.samples.extend_from_slice(events_ns);
-        self.rounds.push(median(events_ns));
+        self.rounds.push(midmean(events_ns));
     }
 
     /// Values, in nanoseconds, that these fractions of all events do not exceed.

@@ -3,8 +3,8 @@
  * Messages through segments of SISCI, in C, as programs that are written for it would send them; and the same loop over memory that two
  * processes have mapped without any of it, the floor.
  *
- * Variants: `stores` (plain stores through the map), `memcpy` (SCIMemCpy()), `bare` (no SISCI). With `-stream` behind it: a stream
- * (put.h). With `-one-way`: from one store of 8 bytes until the other process sees it, by the counter that all cores share.
+ * Variants: `stores` (plain stores through the map), `memcpy` (SCIMemCpy()), `bare` (no SISCI). With `-stream` or `-burst` behind it: a
+ * stream or a burst (put.h). With `-one-way`: from one store of 8 bytes until the other process sees it, by the counter that all cores share.
  * The address is the number of both sides' segments, or where the server's memory is found. BEELINE_ROOT says where the nodes meet.
  */
 #include "put.h"
@@ -27,7 +27,7 @@ enum how { STORES, MEMCPY, BARE };
 
 struct rival {
 	enum how how;
-	bool is_stream, is_one_way, serves, has_begun;
+	bool is_stream, is_burst, is_one_way, serves, has_begun;
 	unsigned char *here;
 	unsigned char *there;
 	uint64_t turn;
@@ -58,11 +58,12 @@ static void choose(struct rival *rival, const char *variant)
 			continue;
 		rival->how = (enum how)how;
 		rival->is_stream = strcmp(variant + length, "-stream") == 0;
+		rival->is_burst = strcmp(variant + length, "-burst") == 0;
 		rival->is_one_way = strcmp(variant + length, "-one-way") == 0;
-		if (rival->is_stream || rival->is_one_way || variant[length] == '\0')
+		if (rival->is_stream || rival->is_burst || rival->is_one_way || variant[length] == '\0')
 			return;
 	}
-	die("no variant %s: stores, memcpy, bare; -stream or -one-way behind it", variant);
+	die("no variant %s: stores, memcpy, bare; -stream, -burst or -one-way behind it", variant);
 }
 
 static void offer(struct rival *rival, unsigned int node)
@@ -227,11 +228,35 @@ static void put_stream(struct rival *rival, const unsigned char *from, size_t by
 	wait_for(rival, FLAG_AT, 8);
 }
 
+static void put_burst(struct rival *rival, const unsigned char *from, size_t bytes)
+{
+	for (unsigned int left = BURST_TRIPS; left > 0; left--) {
+		rival->turn++;
+		put_message(rival, from, bytes);
+		wait_for(rival, 0, bytes);
+	}
+}
+
+static void answer_burst(struct rival *rival, size_t bytes)
+{
+	for (unsigned int left = BURST_TRIPS; left > 0; left--) {
+		rival->turn++;
+		wait_for(rival, 0, bytes);
+		put_message(rival, rival->here, bytes);
+	}
+}
+
 /* The ticks of one trip, or of one way. */
 static uint64_t trip(struct rival *rival, const unsigned char *request, unsigned char *answer, size_t bytes)
 {
 	uint64_t sent = now_ticks(), taken;
 
+	if (rival->is_burst) {
+		put_burst(rival, request, bytes);
+		taken = now_ticks() - sent;
+		memcpy(answer, request, bytes);
+		return taken;
+	}
 	rival->turn++;
 	if (rival->is_one_way) {
 		/* The number of the ticks is the message. The answer has the turn above the ticks that it took. */
@@ -258,6 +283,10 @@ static uint64_t trip(struct rival *rival, const unsigned char *request, unsigned
 
 static void answer_one(struct rival *rival, size_t bytes)
 {
+	if (rival->is_burst) {
+		answer_burst(rival, bytes);
+		return;
+	}
 	rival->turn++;
 	if (rival->is_one_way) {
 		static uint64_t last;

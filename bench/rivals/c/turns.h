@@ -65,8 +65,35 @@ static void put_stream(struct rival *rival, const unsigned char *from, size_t by
 	wait_for(rival, FLAG_AT, 8);
 }
 
+static void put_burst(struct rival *rival, const unsigned char *from, size_t bytes)
+{
+	static unsigned char message[MESSAGE_BYTES] __attribute__((aligned(64)));
+
+	memcpy(message, from, bytes);
+	for (unsigned int left = BURST_TRIPS; left > 0; left--) {
+		rival->turns.turn++;
+		memcpy(message + before_flag(bytes), &rival->turns.turn, bytes - before_flag(bytes));
+		put_flagged(rival, message, bytes);
+		wait_for(rival, 0, bytes);
+	}
+}
+
+static void answer_burst(struct rival *rival, size_t bytes)
+{
+	for (unsigned int left = BURST_TRIPS; left > 0; left--) {
+		rival->turns.turn++;
+		wait_for(rival, 0, bytes);
+		put_flagged(rival, rival->here, bytes);
+	}
+}
+
 static void trip(struct rival *rival, const unsigned char *request, unsigned char *answer, size_t bytes)
 {
+	if (rival->turns.is_burst) {
+		put_burst(rival, request, bytes);
+		memcpy(answer, request, bytes);
+		return;
+	}
 	rival->turns.turn++;
 	if (rival->turns.is_stream) {
 		put_stream(rival, request, bytes);
@@ -82,6 +109,10 @@ static void trip(struct rival *rival, const unsigned char *request, unsigned cha
 static void answer_one(struct rival *rival, size_t bytes)
 {
 	before_first_turn(rival);
+	if (rival->turns.is_burst) {
+		answer_burst(rival, bytes);
+		return;
+	}
 	rival->turns.turn++;
 	if (rival->turns.is_stream) {
 		wait_for(rival, FLAG_AT, 8);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
  * Puts of UCX into the other side's memory, in shared memory: what `ucx_perftest -t ucp_put_lat` and `ucp_put_bw` measure, in the loop
- * of all rivals. Variants: `put` (a message and its answer), `put-stream` (put.h).
+ * of all rivals. Variants: `put` (a message and its answer), `put-stream` and `put-burst` (put.h).
  *
  * The address is where a page is in which each side says what it is: its worker's address, the place of its memory and its key.
  */
@@ -70,8 +70,9 @@ static void expose(struct rival *rival, struct hello *own)
 static void open_side(struct rival *rival, const char *variant)
 {
 	rival->turns.is_stream = strcmp(variant, "put-stream") == 0;
-	if (!rival->turns.is_stream && strcmp(variant, "put") != 0)
-		die("no variant %s: put, put-stream", variant);
+	rival->turns.is_burst = strcmp(variant, "put-burst") == 0;
+	if (!rival->turns.is_stream && !rival->turns.is_burst && strcmp(variant, "put") != 0)
+		die("no variant %s: put, put-stream, put-burst", variant);
 	open_worker(&rival->side, UCP_FEATURE_RMA);
 }
 

@@ -112,6 +112,17 @@ pub const BARE: Rival = Rival::new("bare line", SHARED, 1, Source::C(SISCI), "ba
 pub const STORE_SEEN: Rival = Rival::new("store until seen", SHARED, 1, Source::C(SISCI), "stores-one-way");
 pub const BARE_SEEN: Rival = Rival::new("bare line until seen", SHARED, 1, Source::C(SISCI), "bare-one-way");
 
+/// Messages and answers one after the other, many of which are one trip: without the clock, checks and copies between them, as a program
+/// that measures itself alone counts.
+pub const STORES_IN_BURSTS: Rival =
+    Rival::new("stores, back to back", SHARED, 1, Source::C(SISCI), "stores-burst");
+pub const MEM_CPY_IN_BURSTS: Rival =
+    Rival::new("SCIMemCpy, back to back", SHARED, 1, Source::C(SISCI), "memcpy-burst");
+pub const BARE_IN_BURSTS: Rival =
+    Rival::new("bare line, back to back", SHARED, 1, Source::C(SISCI), "bare-burst");
+pub const PUTS_IN_BURSTS: Rival =
+    Rival::new("UCX put, back to back", SHARED, 1, Source::C(UCX_PUT), "put-burst");
+
 /// Messages put into the other process's memory, and answered there.
 pub const INTO_MEMORY: &[Rival] = &[
     Rival::new("UCX put", SHARED, 1, Source::C(UCX_PUT), "put"),

@@ -1,7 +1,7 @@
 //! The programs that come with rivals and measure them: `ucx_perftest`, `fi_pingpong`, `fi_rma_bw`, beside the rivals in the loop of all.
 //!
-//! Each has a loop and a clock of its own, and says one number a run; a run is a round here. They count half of a round trip, which is
-//! doubled. Where one is not installed its row says so.
+//! Each has a loop and a clock of its own, and says one number a run; a run is a round here, between those of the loop of all. They count
+//! half of a round trip, which is doubled. Where one is not installed its row says so.
 
 use std::io::Read;
 use std::net::TcpListener;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use beeline_floor::on_core;
 
 use crate::figure::{Latencies, Row};
-use crate::{BenchError, Figure, Missing, Report, Settings};
+use crate::{BenchError, Figure, Missing, Settings};
 
 /// Messages of a run.
 const MESSAGES: u64 = 500_000;
@@ -36,7 +36,7 @@ enum Says {
 
 /// A program, and where the number is.
 #[derive(Clone, Copy, Debug)]
-struct Own {
+pub(super) struct Own {
     program: &'static str,
     /// How to get it.
     remedy: &'static str,
@@ -63,7 +63,7 @@ const UCX: Own = Own {
     between: ',',
     says: Says::OneWayUs,
 };
-const ROUND_TRIPS: [Own; 2] = [
+pub(super) const ROUND_TRIPS: [Own; 2] = [
     UCX,
     Own {
         program: "fi_pingpong",
@@ -77,7 +77,7 @@ const ROUND_TRIPS: [Own; 2] = [
         says: Says::OneWayUs,
     },
 ];
-const STREAMS: [Own; 2] = [
+pub(super) const STREAMS: [Own; 2] = [
     Own {
         what: "ucp_put_bw",
         arguments: &["-t", "ucp_put_bw", "-s", "64", "-f", "-v"],
@@ -108,34 +108,40 @@ impl Drop for Running {
     }
 }
 
-/// Adds the rows of programs that measure round trips.
-pub(super) fn round_trips(bench: &str, settings: &Settings) -> Result<Report, BenchError> {
-    measure(bench, settings, &ROUND_TRIPS)
+/// A program and what its runs said, or why one did not.
+pub(super) struct Runs<'a> {
+    own: &'a Own,
+    said: Result<Vec<f64>, String>,
 }
 
-/// Adds the rows of programs that measure streams.
-pub(super) fn streams(bench: &str, settings: &Settings) -> Result<Report, BenchError> {
-    measure(bench, settings, &STREAMS)
-}
+impl<'a> Runs<'a> {
+    pub(super) fn of(own: &'a Own) -> Self {
+        Runs { own, said: Ok(Vec::new()) }
+    }
 
-fn measure(bench: &str, settings: &Settings, programs: &[Own]) -> Result<Report, BenchError> {
-    let mut report = Report::default();
-    for own in programs {
-        let name = format!("{}, {}, {BYTES} B", own.program, own.what);
-        let runs: Result<Vec<f64>, String> = (0..settings.rounds).map(|_| run(own, settings)).collect();
-        let (kernel, memory, count) = ("-", "shared memory", own.messages);
-        let row = Row { bench, name: &name, kernel, memory, size_bytes: BYTES, count };
-        match runs {
-            Ok(runs) if own.says == Says::OneWayUs => {
-                let mut latencies = Latencies::new();
-                runs.iter().for_each(|ns| latencies.add_round(&[*ns]));
-                report.figures.push(Figure::latency(row, latencies));
+    /// Runs it once. One that has failed is not run again.
+    pub(super) fn round(&mut self, settings: &Settings) {
+        if let Ok(said) = &mut self.said {
+            match run(self.own, settings) {
+                Ok(number) => said.push(number),
+                Err(why) => self.said = Err(why),
             }
-            Ok(runs) => report.figures.push(Figure::rate(row, runs)),
-            Err(why) => report.missing.push(Missing { bench: bench.to_owned(), name, why }),
         }
     }
-    Ok(report)
+
+    pub(super) fn figure(self, bench: &str) -> Result<Figure, Missing> {
+        let Runs { own, said } = self;
+        let name = format!("{}, {}, {BYTES} B", own.program, own.what);
+        let said = said.map_err(|why| Missing { bench: bench.to_owned(), name: name.clone(), why })?;
+        let (kernel, memory, count) = ("-", "shared memory", own.messages);
+        let row = Row { bench, name: &name, kernel, memory, size_bytes: BYTES, count };
+        if own.says != Says::OneWayUs {
+            return Ok(Figure::rate(row, said));
+        }
+        let mut latencies = Latencies::new();
+        said.iter().for_each(|ns| latencies.add_round(&[*ns]));
+        Ok(Figure::latency(row, latencies))
+    }
 }
 
 /// One run: nanoseconds there and back, or messages a second; or why there are none.
@@ -218,7 +224,9 @@ mod tests {
     #[test]
     fn program_that_is_not_there_is_missing_with_how_to_get_it() {
         let own = Own { program: "no_such_program_of_a_rival", ..UCX };
-        let report = measure("b", &Settings::quick().unwrap(), &[own]).unwrap();
-        assert!(report.figures.is_empty() && report.missing[0].why.contains("apt-get install ucx-utils"));
+        let mut runs = Runs::of(&own);
+        (0..2).for_each(|_| runs.round(&Settings::quick().unwrap()));
+        let missing = runs.figure("b").unwrap_err();
+        assert!(missing.why.contains("apt-get install ucx-utils"), "{missing:?}");
     }
 }

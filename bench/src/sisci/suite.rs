@@ -43,7 +43,7 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     let trips = [trip(rivals::BY_STORES, &SIZES[..]), trip(rivals::BY_MEM_CPY, &SIZES[2..])];
     let sockets = SOCKETS_BY_SIZE.iter().map(|rival| trip(*rival, SOCKET_SIZES));
     let entries: Vec<_> = sends.into_iter().chain(socket_sends).chain(trips).chain(sockets).collect();
-    let (placed, figures, missing) = measure(BENCH, &fewer, &entries)?;
+    let (placed, figures, missing) = measure(BENCH, &fewer, &entries, &[])?;
     let mut report = Report { missing, ..placed.report(BENCH, &figures, |_| Vec::new()) };
     report.figures.extend(transfers::measure(BENCH, &fewer)?);
     report.append(wake_up::run_interrupts(&fewer)?);

@@ -65,20 +65,33 @@ fn rounded(value: f64) -> f64 {
     format!("{value:.8e}").parse().unwrap_or(value)
 }
 
-/// The places that get a number: the last, and before it those that leave room for what is written.
+/// The places that get a number, the last one first: every n-th of places that are equally far apart, of others all that leave room for what is
+/// written.
 pub(super) fn with_room(axis: &Axis, values: &[f64], number: impl Fn(f64) -> String) -> Vec<f64> {
     const DIGIT: f64 = 8.0;
+    let width = |value: f64| number(value).len() as f64 * DIGIT;
+    let has_room = |value: f64, next: f64| {
+        axis.place(next) - axis.place(value) >= (width(next) + width(value)) / 2.0 + DIGIT
+    };
+    if is_even(axis, values) {
+        let every = |step| values.iter().rev().copied().step_by(step).collect::<Vec<_>>();
+        let fits = |kept: &Vec<f64>| kept.windows(2).all(|pair| has_room(pair[1], pair[0]));
+        return (1..=values.len()).map(every).find(fits).unwrap_or_default();
+    }
     let mut kept: Vec<f64> = Vec::new();
     for value in values.iter().rev() {
-        let width = |value: f64| number(value).len() as f64 * DIGIT;
-        let has_room = |next: &f64| {
-            axis.place(*next) - axis.place(*value) >= (width(*next) + width(*value)) / 2.0 + DIGIT
-        };
-        if kept.last().is_none_or(has_room) {
+        if kept.last().is_none_or(|next| has_room(*value, *next)) {
             kept.push(*value);
         }
     }
     kept
+}
+
+/// Whether values are equally far apart on an axis.
+fn is_even(axis: &Axis, values: &[f64]) -> bool {
+    let step = |pair: &[f64]| axis.place(pair[1]) - axis.place(pair[0]);
+    let first = values.windows(2).next().map_or(0.0, step);
+    values.windows(2).all(|pair| (step(pair) - first).abs() < 0.5)
 }
 
 #[cfg(test)]
@@ -111,5 +124,13 @@ mod tests {
             with_room(&axis(14.0, 1600.0, true), &sizes, |size| size.to_string()),
             [1500.0, 64.0, 16.0]
         );
+    }
+
+    #[test]
+    fn of_places_that_are_equally_far_apart_each_nth_has_a_number() {
+        let sizes: Vec<f64> = (2..=18).map(|power| f64::from(1 << power)).collect();
+        let written = |size: f64| format!("{size} bytes");
+        let kept = with_room(&axis(4.0, 262_144.0, true), &sizes, written);
+        assert_eq!(kept, [262_144.0, 16_384.0, 1024.0, 64.0, 4.0]);
     }
 }

@@ -71,6 +71,7 @@ pub fn hosts(platform: &Platform, shape: &Shape) -> Result<HostsSettings, LabErr
         joined,
         header: one.header,
         completion_timeout: COMPLETION_TIMEOUT,
+        engine: None,
     })
 }
 

@@ -117,6 +117,11 @@ impl Inbound {
         was_empty.then_some(seen)
     }
 
+    /// When the last write that has come is seen, or was.
+    pub fn writes_seen(&self) -> Picoseconds {
+        self.writes_seen
+    }
+
     /// Writes that are here and not seen yet, oldest first.
     pub fn writes(&self) -> impl Iterator<Item = &Tlp> {
         self.arrivals.iter().map(|(_, tlp)| tlp).filter(|tlp| tlp.kind == Kind::MemoryWrite)

@@ -1,6 +1,8 @@
 //! Several hosts that store into each other's memory: times by hand, order, copies, links that are down.
 #![expect(clippy::unwrap_used, reason = "what a test does not expect fails it")]
 
+mod engines;
+
 use beeline_link_sim::cpu::{CoreSettings, FenceAck, Release};
 use beeline_link_sim::des::Picoseconds;
 use beeline_link_sim::device::Rate;
@@ -66,7 +68,7 @@ fn row(hops: usize) -> Row {
 
 fn settings(joined: Joined) -> HostsSettings {
     let (header, completion_timeout) = (Header::FourDw, ns(50_000));
-    HostsSettings { core: core(), cores: 1, root: root(), joined, header, completion_timeout }
+    HostsSettings { core: core(), cores: 1, root: root(), joined, header, completion_timeout, engine: None }
 }
 
 fn two(hops: usize) -> Hosts {

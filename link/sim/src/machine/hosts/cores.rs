@@ -27,6 +27,11 @@ impl Hosts {
             HostsEvent::RootSends(host) => self.root_sends(host),
             HostsEvent::RootAnswers(host) => self.root_answers(host),
             HostsEvent::HostSees(host) => self.host_sees(host),
+            HostsEvent::EngineStarts(host) => self.engine_starts(host),
+            HostsEvent::EngineAborts { host, number } => self.engine_aborts(host, number),
+            HostsEvent::EngineSends(host) => self.engine_sends(host),
+            HostsEvent::EngineLands(host) => self.engine_lands(host),
+            HostsEvent::EngineTimesOut { host, id } => self.engine_times_out(host, id),
             HostsEvent::LoadTimesOut(place) => self.load_answered(place, Some(LOST)),
             HostsEvent::LinkChanges { host, is_up } => self.set_link(host, is_up),
         }

@@ -24,6 +24,23 @@ pub enum HostsEvent {
     RootAnswers(HostId),
     /// Something that came becomes visible to the host.
     HostSees(HostId),
+    /// The engine of a port begins a transfer that it was told of.
+    EngineStarts(HostId),
+    /// The engine of a port is told to begin nothing more of a transfer.
+    EngineAborts {
+        host: HostId,
+        number: u32,
+    },
+    /// A packet of an engine may leave.
+    EngineSends(HostId),
+    /// Bytes of an engine become visible to its host.
+    EngineLands(HostId),
+    /// A request of an engine whose answer was lost is over.
+    EngineTimesOut {
+        host: HostId,
+        /// By this the engine knows the request.
+        id: u32,
+    },
     /// A load whose answer was lost is over.
     LoadTimesOut(Place),
     /// The link of a host goes down or comes up.

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use super::engine::Engine;
 use super::topology::{End, Topology, group_begins_at};
 use super::{HostId, HostsError, HostsEvent, HostsSettings, Place, Region};
 use crate::cpu::{Core, FenceAck};
 use crate::des::{Calendar, Picoseconds, stream};
 use crate::machine::Next;
 use crate::machine::memory::Memory;
-use crate::machine::payloads::Lines;
+use crate::machine::payloads::{Blocks, Lines};
 use crate::machine::root_path::{Lane, RootPath, RootPaths};
 use crate::pcie::{Hop, Link, LinkEnd, Switch};
 use crate::root::{Bandwidth, Inbound, Outbound};
@@ -33,6 +34,9 @@ pub(super) struct Host {
     pub cores: Vec<HostCore>,
     pub paths: RootPaths,
     pub lanes: Vec<Lane>,
+    pub engine: Option<Engine>,
+    /// Payloads of its engine in flight.
+    pub blocks: Blocks,
     pub inbound: Inbound,
     pub bandwidth: Bandwidth,
     pub memory: Memory,
@@ -204,9 +208,12 @@ impl Hosts {
         self.host(host).is_up
     }
 
-    /// Whether nothing is on its way: no packet in a root complex, on a link or in the switch.
+    /// Whether nothing is on its way: no packet in a root complex, on a link or in the switch, and no transfer of an engine.
     pub fn is_at_rest(&self) -> bool {
-        let is_idle = |host: &Host| host.paths.outbound.taken() == 0 && host.paths.lines.held() == 0;
+        let has_packets = |host: &Host| {
+            host.paths.outbound.taken() + host.paths.lines.held() + host.blocks.held() > 0
+        };
+        let is_idle = |host: &Host| !has_packets(host) && host.engine.as_ref().is_none_or(Engine::is_idle);
         self.hosts.iter().all(is_idle) && self.switch.as_ref().is_none_or(|switch| switch.held() == 0)
     }
 
@@ -254,6 +261,8 @@ impl Host {
                 acknowledges: settings.core.fence_ack == FenceAck::RootComplex,
             },
             lanes: (0..settings.cores).map(|_| Lane::default()).collect(),
+            engine: settings.engine.as_ref().map(Engine::new),
+            blocks: Blocks::default(),
             inbound: Inbound::default(),
             bandwidth: Bandwidth::default(),
             memory,

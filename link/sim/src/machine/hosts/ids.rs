@@ -5,6 +5,9 @@ use super::{HostsSettings, Joined};
 /// What a load across shows whose answer was lost, or of what is no memory.
 pub const LOST: u64 = u64::MAX;
 
+/// The last function of a host's bus, which no core has.
+const ENGINE: u16 = 0xff;
+
 /// A host, by its place in the row or at the switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostId(pub u16);
@@ -41,6 +44,15 @@ impl HostId {
 }
 
 impl Place {
+    /// What requests of the engine of a port come from, as if from a core that no host has.
+    pub(super) fn engine_of(host: HostId) -> Place {
+        Place { host, core: ENGINE }
+    }
+
+    pub(super) fn is_engine(self) -> bool {
+        self.core == ENGINE
+    }
+
     /// The requester ID of its packets: its host has a bus of its own.
     pub(super) fn requester(self) -> u16 {
         self.host.0 << 8 | self.core

@@ -7,12 +7,14 @@
 //!
 //! Addresses are of the fabric: what a bridge's translation makes of a window of its host is the other host's memory, and costs what the
 //! platform says of the hop. A link that is down loses what is on its way to and from its host; a load that is lost is answered with ones,
-//! after a time-out.
+//! after a time-out. A port may have a DMA engine, which has what it reads and writes leave by the same link.
 //!
 //! From: whoever runs programs on the cores, told by [`Hosts::advance`] whose turn it is. Not here: what the words mean, devices, errors
 //! of single packets.
 
 mod cores;
+mod engine;
+mod engines;
 mod event;
 mod host;
 mod ids;
@@ -21,6 +23,7 @@ mod roots;
 mod settings;
 mod topology;
 
+pub use engine::{EngineSettings, Outcome, Transfer, Way};
 pub use event::HostsEvent;
 pub use host::Hosts;
 pub use ids::{HostId, LOST, Place, Region};

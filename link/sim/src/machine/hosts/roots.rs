@@ -66,20 +66,52 @@ impl Hosts {
         match switch.enter(port, tlp, &mut self.links, &mut self.calendar) {
             Entered::Copies(0) => self.body_is_gone(&tlp),
             Entered::Copies(copies) if copies > 1 => {
-                let from = Place::of_requester(tlp.requester).host;
-                self.host_mut(from).paths.lines.copy(tlp.body, copies - 1);
+                let from = Place::of_requester(tlp.requester);
+                let it = self.host_mut(from.host);
+                if from.is_engine() {
+                    it.blocks.copy(tlp.body, copies - 1);
+                } else {
+                    it.paths.lines.copy(tlp.body, copies - 1);
+                }
             }
             Entered::Copies(_) => {}
-            Entered::Refused if tlp.kind.class() == Class::NonPosted => {
-                self.core(Place::of_requester(tlp.requester)).0.loaded = LOST;
-            }
+            Entered::Refused if tlp.kind.class() == Class::NonPosted => self.finds(&tlp, None),
             Entered::Refused => self.body_is_gone(&tlp),
         }
     }
 
     fn body_is_gone(&mut self, tlp: &Tlp) {
-        if tlp.kind == Kind::MemoryWrite {
-            self.host_mut(Place::of_requester(tlp.requester).host).paths.lines.remove(tlp.body);
+        if tlp.kind != Kind::MemoryWrite {
+            return;
+        }
+        let from = Place::of_requester(tlp.requester);
+        let it = self.host_mut(from.host);
+        if from.is_engine() {
+            it.blocks.remove(tlp.body);
+        } else {
+            it.paths.lines.remove(tlp.body);
+        }
+    }
+
+    /// The bytes that a write carries.
+    fn data_of(&mut self, write: &Tlp) -> Vec<u8> {
+        let from = Place::of_requester(write.requester);
+        let it = &mut self.hosts[usize::from(from.host.0)];
+        if from.is_engine() {
+            it.blocks.of(write.body).clone()
+        } else {
+            it.paths.lines.of(write.body, &mut self.joined).to_vec()
+        }
+    }
+
+    /// What a request finds where it comes to: nothing if that is no memory. It travels with the answer.
+    fn finds(&mut self, request: &Tlp, bytes: Option<Vec<u8>>) {
+        let from = Place::of_requester(request.requester);
+        if !from.is_engine() {
+            let word = bytes.and_then(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?)));
+            self.core(from).0.loaded = word.unwrap_or(LOST);
+        } else if let (Some(engine), Some(bytes)) = (&mut self.host_mut(from.host).engine, bytes) {
+            engine.reads.found(request, bytes);
         }
     }
 
@@ -88,7 +120,12 @@ impl Hosts {
         self.body_is_gone(tlp);
         if tlp.kind != Kind::MemoryWrite {
             let place = Place::of_requester(tlp.requester);
-            self.calendar.schedule_in(self.settings.completion_timeout, HostsEvent::LoadTimesOut(place));
+            let over = if place.is_engine() {
+                HostsEvent::EngineTimesOut { host: place.host, id: tlp.body }
+            } else {
+                HostsEvent::LoadTimesOut(place)
+            };
+            self.calendar.schedule_in(self.settings.completion_timeout, over);
         }
     }
 
@@ -114,6 +151,11 @@ impl Hosts {
             self.is_read(host, &tlp);
             return;
         }
+        if is_answer && Place::of_requester(tlp.requester).is_engine() {
+            self.links[link].free(side, &tlp, &mut self.calendar);
+            self.engine_answered(host, &tlp);
+            return;
+        }
         let home = host.home(&self.settings);
         // Ports of a host share its memory.
         let mut bandwidth = std::mem::take(&mut self.host_mut(home).bandwidth);
@@ -126,7 +168,7 @@ impl Hosts {
         }
     }
 
-    /// A word of a host's memory is read, behind the writes that came before.
+    /// A host's memory is read, behind the writes that came before.
     fn is_read(&mut self, host: HostId, tlp: &Tlp) {
         let now = self.calendar.now();
         let home = host.home(&self.settings);
@@ -148,18 +190,15 @@ impl Hosts {
         // Writes in front of it that programs do not see yet.
         let waiting: Vec<Tlp> = self.host(host).inbound.writes().copied().collect();
         for write in waiting {
-            let from = Place::of_requester(write.requester).host;
-            let data = self.hosts[usize::from(from.0)].paths.lines.of(write.body, &mut self.joined);
-            for (address, byte) in (write.address..).zip(data) {
+            for (address, byte) in (write.address..).zip(self.data_of(&write)) {
                 if let Some(at) = address.checked_sub(tlp.address)
                     && let Some(into) = bytes.get_mut(at as usize)
                 {
-                    *into = *byte;
+                    *into = byte;
                 }
             }
         }
-        let word = bytes.try_into().map_or(LOST, u64::from_le_bytes);
-        self.core(Place::of_requester(tlp.requester)).0.loaded = if is_memory { word } else { LOST };
+        self.finds(tlp, is_memory.then_some(bytes));
     }
 
     pub(super) fn root_sends(&mut self, host: HostId) {
@@ -177,7 +216,12 @@ impl Hosts {
         }
     }
 
-    /// Packets of cores leave as far as they may, and places of those that have left are free.
+    pub(super) fn engine_sends(&mut self, host: HostId) {
+        self.engine_woken(host);
+        self.settle_root(host);
+    }
+
+    /// Packets of cores and of the engine leave as far as they may, and places of those that have left are free.
     fn settle_root(&mut self, host: HostId) {
         let LinkEnd { link, side } = self.host(host).root;
         loop {
@@ -190,10 +234,44 @@ impl Hosts {
                 return;
             }
             // What is lost where the link is down has left.
-            if !self.free_places(host, |hosts| hosts.send_one(host)) {
+            if !self.send_next(host) {
                 return;
             }
         }
+    }
+
+    /// Sends a packet of the engine or of the cores, of each in turn where both have one.
+    fn send_next(&mut self, host: HostId) -> bool {
+        let is_first = self.host(host).engine.as_ref().is_some_and(|engine| engine.is_its_turn);
+        if is_first && self.send_of_engine(host) {
+            return true;
+        }
+        let has_sent = self.free_places(host, |hosts| hosts.send_one(host));
+        if let (true, Some(engine)) = (has_sent, &mut self.host_mut(host).engine) {
+            engine.is_its_turn = true;
+        }
+        has_sent || self.send_of_engine(host)
+    }
+
+    fn send_of_engine(&mut self, host: HostId) -> bool {
+        let Some(tlp) = self.engine_packet(host) else { return false };
+        if let Some(engine) = &mut self.host_mut(host).engine {
+            engine.is_its_turn = false;
+        }
+        self.leave(host, tlp);
+        true
+    }
+
+    /// A packet goes on the link, or is lost because that is down.
+    fn leave(&mut self, host: HostId, tlp: Tlp) {
+        if !self.host(host).is_up {
+            self.departed(host, &tlp);
+            self.lose(&tlp);
+            return;
+        }
+        let LinkEnd { link, side } = self.host(host).root;
+        let sent = self.links[link].send(side, tlp, &mut self.calendar);
+        sent.expect("cores and engines make no packet that is longer than a link carries");
     }
 
     /// Does what may free places of a full root complex, and gives those to cores that wait.
@@ -209,6 +287,10 @@ impl Hosts {
     fn departed(&mut self, host: HostId, tlp: &Tlp) {
         let now = self.calendar.now();
         if tlp.kind.class() == Class::Completion {
+            return;
+        }
+        if Place::of_requester(tlp.requester).is_engine() {
+            self.engine_departed(host, tlp);
             return;
         }
         self.host_mut(host).paths.outbound.left(now, tlp);
@@ -247,7 +329,7 @@ impl Hosts {
         }
     }
 
-    /// Sends the next packet if one is ready.
+    /// Sends the next packet of the cores if one is ready.
     fn send_one(&mut self, host: HostId) -> bool {
         let now = self.calendar.now();
         let it = &mut self.hosts[usize::from(host.0)];
@@ -257,14 +339,7 @@ impl Hosts {
                 if let Some(second) = second {
                     it.paths.lines.join(tlp.body, second);
                 }
-                if !it.is_up {
-                    self.departed(host, &tlp);
-                    self.lose(&tlp);
-                    return true;
-                }
-                let LinkEnd { link, side } = it.root;
-                let sent = self.links[link].send(side, tlp, &mut self.calendar);
-                sent.expect("a line is never longer than the least maximum of a payload");
+                self.leave(host, tlp);
                 true
             }
             Outgoing::Later(_) => {
@@ -299,8 +374,7 @@ impl Hosts {
         self.links[it.root.link].free(it.root.side, &tlp, &mut self.calendar);
         let from = Place::of_requester(tlp.requester);
         if tlp.kind == Kind::MemoryWrite {
-            let data =
-                self.hosts[usize::from(from.host.0)].paths.lines.of(tlp.body, &mut self.joined).to_vec();
+            let data = self.data_of(&tlp);
             let home = host.home(&self.settings);
             let is_memory = self.host_mut(home).memory.write(tlp.address, &data);
             self.host_mut(host).faults += u64::from(!is_memory);

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use super::super::Further;
+use super::engine::EngineSettings;
 use crate::cpu::{CoreSettings, CoreSettingsError};
 use crate::des::Picoseconds;
 use crate::pcie::{Header, LinkSettings, SettingsError, SwitchError};
@@ -43,15 +44,17 @@ pub enum Joined {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostsSettings {
     pub core: CoreSettings,
-    /// So many on each of the hosts, at most 256.
+    /// So many on each of the hosts, at most 255.
     pub cores: u16,
     /// The root complex of each host, with the memory behind it.
     pub root: RootSettings,
     pub joined: Joined,
     /// Headers of requests: of addresses below 4 GiB or above.
     pub header: Header,
-    /// How long a core waits for an answer that was lost.
+    /// How long a core or an engine waits for an answer that was lost.
     pub completion_timeout: Picoseconds,
+    /// The DMA engine of each port, if they have one.
+    pub engine: Option<EngineSettings>,
 }
 
 /// Hosts that cannot be.
@@ -118,7 +121,11 @@ impl HostsSettings {
             let fits = (least..=most).contains(&found);
             if fits { Ok(()) } else { Err(HostsError::Count { what, found, least, most }) }
         };
-        count("cores of a host", usize::from(self.cores), 1, 256)?;
+        count("cores of a host", usize::from(self.cores), 1, 255)?;
+        if let Some(engine) = &self.engine {
+            count("tags of an engine", usize::from(engine.tags), 1, 1 << 10)?;
+            count("buffers of an engine", engine.buffers, 1, 1 << 16)?;
+        }
         count("places in a root complex", self.root.write_places, 1, 1 << 16)?;
         // Addresses of hosts and groups are below 4 GiB where headers are short.
         let most = if self.header == Header::FourDw { 64 } else { 14 };

@@ -4,11 +4,13 @@
 //! copies asks it for the next piece. Whoever waits for a job can copy, too: handing all over would cost a sleeper's wake-up.
 
 mod pieces;
+mod sides;
 
 use alloc::vec::Vec;
 
 use pieces::Pieces;
 pub use pieces::{DmaEntry, PIECE_BYTES, Piece};
+pub use sides::{DmaDirection, DmaSides};
 
 use crate::refusal::Refusal;
 
@@ -44,7 +46,8 @@ pub struct DmaQueue {
 #[derive(Debug)]
 enum Stage {
     Idle,
-    Gathering(Vec<DmaEntry>),
+    /// All entries are between the same segments.
+    Gathering(DmaSides, Vec<DmaEntry>),
     Posted(Job),
     Ended(Result<(), Ended>),
 }
@@ -80,7 +83,7 @@ impl DmaQueue {
     pub fn state(&self) -> DmaState {
         match &self.stage {
             Stage::Idle => DmaState::Idle,
-            Stage::Gathering(_) => DmaState::Gather,
+            Stage::Gathering(..) => DmaState::Gather,
             Stage::Posted(_) => DmaState::Posted,
             Stage::Ended(Ok(())) => DmaState::Done,
             Stage::Ended(Err(Ended::Aborted)) => DmaState::Aborted,
@@ -118,7 +121,7 @@ impl DmaQueue {
         match self.stage {
             Stage::Idle | Stage::Ended(_) => Ok(()),
             Stage::Posted(_) => Err(Refusal::Busy),
-            Stage::Gathering(_) => Err(Refusal::IllegalOperation),
+            Stage::Gathering(..) => Err(Refusal::IllegalOperation),
         }
     }
 
@@ -126,24 +129,25 @@ impl DmaQueue {
     ///
     /// # Errors
     /// [`Refusal::MaxEntries`], or [`Refusal::IllegalOperation`] while a job is under way or until the last one's end is
-    /// [reset](DmaQueue::reset).
-    pub fn gather(&mut self, entry: DmaEntry) -> Result<(), Refusal> {
+    /// [reset](DmaQueue::reset), and for other segments or another direction than those of the entries before.
+    pub fn gather(&mut self, sides: DmaSides, entry: DmaEntry) -> Result<(), Refusal> {
         match &mut self.stage {
-            Stage::Idle => self.stage = Stage::Gathering([entry].into()),
-            Stage::Gathering(entries) if entries.len() >= self.max_entries => {
+            Stage::Idle => self.stage = Stage::Gathering(sides, [entry].into()),
+            Stage::Gathering(of, _) if *of != sides => return Err(Refusal::IllegalOperation),
+            Stage::Gathering(_, entries) if entries.len() >= self.max_entries => {
                 return Err(Refusal::MaxEntries);
             }
-            Stage::Gathering(entries) => entries.push(entry),
+            Stage::Gathering(_, entries) => entries.push(entry),
             Stage::Posted(_) | Stage::Ended(_) => return Err(Refusal::IllegalOperation),
         }
         Ok(())
     }
 
-    /// The entries that are gathered.
-    pub fn gathered(&self) -> &[DmaEntry] {
+    /// The entries that are gathered, and between what they are.
+    pub fn gathered(&self) -> Option<(DmaSides, &[DmaEntry])> {
         match &self.stage {
-            Stage::Gathering(entries) => entries,
-            _ => &[],
+            Stage::Gathering(sides, entries) => Some((*sides, entries)),
+            _ => None,
         }
     }
 
@@ -153,7 +157,7 @@ impl DmaQueue {
     /// [`Refusal::IllegalOperation`]: there are none.
     pub fn post(&mut self) -> Result<(), Refusal> {
         match core::mem::replace(&mut self.stage, Stage::Idle) {
-            Stage::Gathering(entries) => {
+            Stage::Gathering(_, entries) => {
                 self.begin(entries);
                 Ok(())
             }
@@ -184,7 +188,7 @@ impl DmaQueue {
     pub fn abort(&mut self) -> Result<(), Refusal> {
         match &mut self.stage {
             Stage::Idle => return Err(Refusal::IllegalOperation),
-            Stage::Gathering(_) => self.stage = Stage::Idle,
+            Stage::Gathering(..) => self.stage = Stage::Idle,
             Stage::Posted(job) if job.pieces.is_empty() => {}
             Stage::Posted(job) => {
                 job.ended.get_or_insert(Ended::Aborted);
@@ -221,6 +225,14 @@ impl DmaQueue {
                 job.ended = Some(Ended::Failed(refusal));
             }
         }
+        self.settle()
+    }
+
+    /// An abort has ended a piece that was being copied, and some of it was not. Whether the job has ended with it.
+    pub fn cut(&mut self) -> bool {
+        let Stage::Posted(job) = &mut self.stage else { return false };
+        job.under_way = job.under_way.saturating_sub(1);
+        job.ended.get_or_insert(Ended::Aborted);
         self.settle()
     }
 

@@ -2,6 +2,8 @@
 
 use alloc::vec::Vec;
 
+use crate::refusal::Refusal;
+
 /// The size of a piece, but for the last one of an entry: some ten microseconds of copying.
 pub const PIECE_BYTES: u64 = 64 << 10;
 
@@ -20,6 +22,17 @@ impl DmaEntry {
     /// Where it ends in the local segment and in the remote one; `None` if no segment can have that.
     pub fn ends(&self) -> Option<(u64, u64)> {
         Some((self.local_offset.checked_add(self.bytes)?, self.remote_offset.checked_add(self.bytes)?))
+    }
+
+    /// Where the last of several ends in the local segment and in the remote one.
+    ///
+    /// # Errors
+    /// [`Refusal::OutOfRange`]: no segment can have one of them.
+    pub fn ends_of(entries: &[DmaEntry]) -> Result<(u64, u64), Refusal> {
+        entries.iter().try_fold((0, 0), |(local, remote), entry| {
+            let (local_end, remote_end) = entry.ends().ok_or(Refusal::OutOfRange)?;
+            Ok((local_end.max(local), remote_end.max(remote)))
+        })
     }
 }
 

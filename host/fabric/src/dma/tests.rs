@@ -3,9 +3,14 @@ use alloc::vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::ids::{LocalSegment, RemoteSegment};
 
 fn entry(bytes: u64) -> DmaEntry {
     DmaEntry { local_offset: 0, remote_offset: 0, bytes }
+}
+
+fn sides(local: u64) -> DmaSides {
+    DmaSides { local: LocalSegment(local), remote: RemoteSegment(1), direction: DmaDirection::Write }
 }
 
 /// A queue in each state, by name.
@@ -13,7 +18,7 @@ fn queue(state: DmaState) -> DmaQueue {
     let mut queue = DmaQueue::new(2).unwrap();
     match state {
         DmaState::Idle => {}
-        DmaState::Gather => queue.gather(entry(1)).unwrap(),
+        DmaState::Gather => queue.gather(sides(1), entry(1)).unwrap(),
         _ => queue.start(vec![entry(2 * PIECE_BYTES)]).unwrap(),
     }
     match state {
@@ -54,7 +59,7 @@ fn calls_answer_in_each_state_as_the_table_says() {
     for (state, row) in table {
         let calls: [fn(&mut DmaQueue) -> Result<(), Refusal>; 5] = [
             |queue| queue.start(vec![entry(1)]),
-            |queue| queue.gather(entry(1)),
+            |queue| queue.gather(sides(1), entry(1)),
             DmaQueue::post,
             DmaQueue::reset,
             DmaQueue::abort,
@@ -69,9 +74,10 @@ fn calls_answer_in_each_state_as_the_table_says() {
 #[test]
 fn as_many_entries_are_gathered_as_the_queue_takes_and_none_is_lost() {
     let mut queue = queue(DmaState::Gather);
-    queue.gather(entry(2)).unwrap();
-    assert_eq!(queue.gather(entry(3)), Err(Refusal::MaxEntries));
-    assert_eq!(queue.gathered(), [entry(1), entry(2)]);
+    assert_eq!(queue.gather(sides(2), entry(2)), Err(Refusal::IllegalOperation), "other segments");
+    queue.gather(sides(1), entry(2)).unwrap();
+    assert_eq!(queue.gather(sides(1), entry(3)), Err(Refusal::MaxEntries));
+    assert_eq!(queue.gathered(), Some((sides(1), &[entry(1), entry(2)][..])));
     queue.post().unwrap();
     assert_eq!(
         (queue.next_piece(), queue.next_piece(), queue.next_piece()),
@@ -160,5 +166,19 @@ proptest! {
             prop_assert_eq!(done, entry.bytes);
         }
         prop_assert_eq!(copied.next(), None);
+    }
+}
+
+/// A piece that was cut short is not hidden by its being the last one.
+#[test]
+fn abort_that_cuts_the_last_piece_leaves_no_job_that_is_done() {
+    for is_cut in [false, true] {
+        let mut queue = queue(DmaState::Idle);
+        queue.start(vec![entry(1), entry(1)]).unwrap();
+        assert!(queue.next_piece().is_some() && queue.next_piece().is_some());
+        queue.abort().unwrap();
+        assert!(!queue.copied(Ok(())));
+        assert!(if is_cut { queue.cut() } else { queue.copied(Ok(())) });
+        assert_eq!(queue.state(), if is_cut { DmaState::Aborted } else { DmaState::Done });
     }
 }

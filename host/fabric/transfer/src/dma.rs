@@ -10,5 +10,6 @@ mod queue;
 mod turns;
 
 pub use engine::Engine;
-pub use job::{DmaDirection, DmaLocal, DmaTransfer};
+pub use beeline_fabric::DmaDirection;
+pub use job::{DmaLocal, DmaTransfer};
 pub use queue::{COPIED_AT_ONCE_BYTES, DmaJob, DmaQueue};

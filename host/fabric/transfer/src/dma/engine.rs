@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use beeline_fabric::{DmaEntry, LocalSegment, Refusal, SequenceStatus};
+use beeline_fabric::{DmaDirection, DmaEntry, LocalSegment, Refusal, SequenceStatus};
 use beeline_mmio::Access;
 
-use super::job::{DmaDirection, DmaLocal, DmaTransfer, Job, Side};
+use super::job::{DmaLocal, DmaTransfer, Job, Side};
 use super::turns::Turns;
 use crate::segments::{Mapped, Of, Segments};
 
@@ -59,7 +59,7 @@ impl Engine {
 
     /// Maps what a job uses, and checks that it is there.
     pub(super) fn job(&self, transfer: &DmaTransfer<'_>) -> Result<Job, Refusal> {
-        let (local_end, remote_end) = ends(transfer.entries)?;
+        let (local_end, remote_end) = DmaEntry::ends_of(transfer.entries)?;
         let local = match &transfer.local {
             DmaLocal::Segment(local) => self.local(*local, local_end, transfer.direction)?,
             DmaLocal::Program(memory) if local_end <= memory.bytes() as u64 => {
@@ -119,12 +119,4 @@ impl Engine {
             mapped => mapped,
         }
     }
-}
-
-/// Where a job ends in its local segment and in its remote one.
-fn ends(entries: &[DmaEntry]) -> Result<(u64, u64), Refusal> {
-    entries.iter().try_fold((0, 0), |(local, remote), entry| {
-        let (local_end, remote_end) = entry.ends().ok_or(Refusal::OutOfRange)?;
-        Ok((local_end.max(local), remote_end.max(remote)))
-    })
 }

@@ -2,19 +2,10 @@
 
 use std::sync::Arc;
 
-use beeline_fabric::{DmaEntry, LocalSegment, Piece, Refusal, RemoteSegment, SequenceStart, SequenceStatus};
+use beeline_fabric::{DmaDirection, DmaEntry, LocalSegment, Piece, Refusal, RemoteSegment, SequenceStart, SequenceStatus};
 use beeline_mmio::{ProgramCopyError, ProgramMemory};
 
 use crate::segments::{Mapped, Sequences};
-
-/// Which way a job copies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DmaDirection {
-    /// From the local segment to the remote one.
-    Write,
-    /// From the remote segment to the local one.
-    Read,
-}
 
 /// Where the bytes of this side are. Offsets of entries are in it.
 #[derive(Clone, Debug)]

@@ -3,11 +3,11 @@
 use std::sync::{Arc, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
-use beeline_fabric::{DmaEntry, DmaState, LocalSegment, Refusal, RemoteSegment};
+use beeline_fabric::{DmaDirection, DmaEntry, DmaSides, DmaState, LocalSegment, Refusal, RemoteSegment};
 
 use super::engine::Engine;
-use super::job::{DmaDirection, DmaLocal, DmaTransfer, Job};
-use super::turns::{Aborted, Ending, Gathered, Queue, State};
+use super::job::{DmaLocal, DmaTransfer, Job};
+use super::turns::{Aborted, Ending, Queue, State};
 
 /// A job of no more bytes and entries is copied by the thread that starts it, which would take longer to wake the thread that copies;
 /// and the job has ended some twenty microseconds sooner (`docs/decisions/0052`).
@@ -105,17 +105,12 @@ impl DmaQueue {
         direction: DmaDirection,
         entry: DmaEntry,
     ) -> Result<(), Refusal> {
-        let gathered = Gathered { local, remote, direction };
+        let sides = DmaSides { local, remote, direction };
         // Whether both segments have it.
-        drop(self.job(gathered, &[entry])?);
+        drop(self.job(sides, &[entry])?);
         let mut state = self.queue.lock();
         state.check_ended().map_err(|_| Refusal::IllegalOperation)?;
-        if !state.queue.gathered().is_empty() && state.gathered != Some(gathered) {
-            return Err(Refusal::IllegalOperation);
-        }
-        state.queue.gather(entry)?;
-        state.gathered = Some(gathered);
-        Ok(())
+        state.queue.gather(sides, entry)
     }
 
     /// Starts a job with the entries that were gathered, as [`DmaQueue::start`] does.
@@ -123,14 +118,14 @@ impl DmaQueue {
     /// # Errors
     /// [`Refusal::IllegalOperation`]: there are none. A segment is not there any more, or not connected.
     pub fn post(&self) -> Result<DmaJob, Refusal> {
-        let (gathered, entries) = {
+        let gathered = {
             let state = self.check()?.lock();
-            (state.gathered, state.queue.gathered().to_vec())
+            state.queue.gathered().map(|(sides, entries)| (sides, entries.to_vec()))
         };
-        let gathered = gathered.filter(|_| !entries.is_empty()).ok_or(Refusal::IllegalOperation)?;
-        let job = self.job(gathered, &entries)?;
+        let (sides, entries) = gathered.ok_or(Refusal::IllegalOperation)?;
+        let job = self.job(sides, &entries)?;
         let mut state = self.queue.lock();
-        if state.gathered != Some(gathered) || state.queue.gathered() != entries {
+        if state.queue.gathered() != Some((sides, &entries)) {
             // Another thread has gathered others meanwhile, of which the job is none.
             return Err(Refusal::IllegalOperation);
         }
@@ -150,8 +145,8 @@ impl DmaQueue {
         state.queue.reset()
     }
 
-    fn job(&self, gathered: Gathered, entries: &[DmaEntry]) -> Result<Job, Refusal> {
-        let Gathered { local, remote, direction } = gathered;
+    fn job(&self, sides: DmaSides, entries: &[DmaEntry]) -> Result<Job, Refusal> {
+        let DmaSides { local, remote, direction } = sides;
         self.check()?;
         self.engine.job(&DmaTransfer { local: DmaLocal::Segment(local), remote, direction, entries })
     }

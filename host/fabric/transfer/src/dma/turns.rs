@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use beeline_fabric::{DmaQueue, DmaState, LocalSegment, Refusal, RemoteSegment};
+use beeline_fabric::{DmaQueue, DmaState, Refusal};
 use beeline_mmio::thread;
 
-use super::job::{DmaDirection, Job};
+use super::job::Job;
 
 /// What is waited for at a time where there is no end of it.
 const MAX_SLEEP: Duration = Duration::from_secs(3600);
@@ -30,8 +30,6 @@ pub(super) struct State {
     is_ending: bool,
     /// Where the end of that job is put.
     pub(super) ending: Arc<OnceLock<Ending>>,
-    /// Between what the entries are that are gathered.
-    pub(super) gathered: Option<Gathered>,
     /// Threads that sleep until a job has ended. Without any nobody is woken, which would be a system call for each job.
     sleepers: u32,
 }
@@ -51,14 +49,6 @@ pub(super) enum Aborted {
     Ends(Arc<OnceLock<Ending>>),
     /// No job that is under way: how the queue stands.
     Ended(DmaState),
-}
-
-/// Between what entries are gathered for a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Gathered {
-    pub(super) local: LocalSegment,
-    pub(super) remote: RemoteSegment,
-    pub(super) direction: DmaDirection,
 }
 
 /// Queues with something to be copied, each of which gets a piece copied before the first gets the next one.
@@ -105,7 +95,6 @@ impl Queue {
                 job: None,
                 is_ending: false,
                 ending: Arc::default(),
-                gathered: None,
                 sleepers: 0,
             }),
             ended: Condvar::new(),

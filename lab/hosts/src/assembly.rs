@@ -2,12 +2,15 @@
 
 use beeline_experiments::{Data, LabError, machine};
 use beeline_link_sim::des::Picoseconds;
-use beeline_link_sim::machine::hosts::{HostsSettings, Joined, Row};
+use beeline_link_sim::device::DeviceSettings;
+use beeline_link_sim::machine::hosts::{EngineSettings, HostsSettings, Joined, Row};
 use beeline_link_sim::machine::{Aperture, Further};
 use beeline_platforms::{Kind, Platform};
 
 /// How long a lost answer is waited for: the default range of Device Control 2 is 50 us to 50 ms.
 const COMPLETION_TIMEOUT: Picoseconds = Picoseconds::from_ns(50_000);
+/// Packets of data that an engine holds: assumed, enough for the time that memory takes at the rate of any of these links.
+const BUFFERS: usize = 32;
 /// Devices are at the switch, and have no windows.
 const NO_WINDOWS: Aperture = Aperture { offset_bytes: 64, stride_bytes: 64, window_lines: 1, queues: 1 };
 
@@ -33,9 +36,9 @@ pub enum Shape {
 /// # Errors
 /// The platform is no bridge to another host, or has no central switch of so many ports.
 pub fn hosts(platform: &Platform, shape: &Shape) -> Result<HostsSettings, LabError> {
-    if platform.kind != Kind::Ntb {
+    if !matches!(platform.kind, Kind::Ntb | Kind::Dma) {
         let what = format!("{} joins no hosts", platform.name);
-        return Err(LabError::Traffic { what, advice: "use a platform whose kind is \"ntb\"" });
+        return Err(LabError::Traffic { what, advice: "use a platform whose kind is \"ntb\" or \"dma\"" });
     }
     let one = machine(platform, 1, NO_WINDOWS, Data::default())?;
     let row = Row { first: one.link.clone(), further: one.further.clone() };
@@ -71,7 +74,18 @@ pub fn hosts(platform: &Platform, shape: &Shape) -> Result<HostsSettings, LabErr
         joined,
         header: one.header,
         completion_timeout: COMPLETION_TIMEOUT,
-        engine: None,
+        engine: engine(platform, &one.device),
+    })
+}
+
+/// The engine of each port, of platforms whose data an engine moves. Reads and writes begin alike.
+fn engine(platform: &Platform, device: &DeviceSettings) -> Option<EngineSettings> {
+    (platform.kind == Kind::Dma).then_some(EngineSettings {
+        start: device.write_start,
+        interval: device.write_interval,
+        rate: device.data_rate,
+        buffers: BUFFERS,
+        tags: device.read_tags,
     })
 }
 

@@ -10,6 +10,9 @@ mod attached;
 mod between;
 mod device;
 mod devices;
+mod dma;
+mod dma_job;
+mod engine;
 mod group;
 mod interrupt;
 mod interrupt_latency;
@@ -28,6 +31,7 @@ mod yard;
 
 pub use assembly::{Shape, hosts};
 pub use device::Device;
+pub use dma_job::DmaQueueId;
 pub use group::HeldGroup;
 pub use interrupt::{Connected, Interrupt, InterruptOptions};
 pub use interrupt_latency::{interrupt_latency_ns, message_latency_ns};

@@ -119,13 +119,38 @@ impl Mapped {
         self.sessions.core.fence();
         // No read passes a write of the same source, and the host whose segment it is does not see what comes to its device.
         let answer = self.device.map_or(0, |device| self.sessions.core.load_across(device.probe()));
-        let downs = self.downs_of_device();
-        let is_device_lost = answer == LOST || downs != Some(start.1);
-        let is_up = self.sessions.core.is_link_up() && downs.is_some();
         for (host, ..) in &start.0 {
             // Whom it cannot confirm has no losses to compare from here on.
             let _ = self.sessions.confirm(*host);
         }
+        self.found_since(start, answer == LOST)
+    }
+
+    /// The address of the word of the holder that is to be read across behind what an engine has moved, if one such word says all that
+    /// [`Mapped::check`] asks for.
+    pub(crate) fn probe(&self) -> Option<u64> {
+        match self.holders.as_slice() {
+            [(host, _)] if self.device.is_none() => Some(self.sessions.said_by(*host)),
+            _ => None,
+        }
+    }
+
+    /// As [`Mapped::check`], of what an engine has moved and then read, if there is [a word](Mapped::probe) to be read.
+    pub(crate) fn check_behind(&self, start: &Start, says: u64) -> SequenceStatus {
+        if self.probe().is_none() {
+            return self.check(start);
+        }
+        for (host, ..) in &start.0 {
+            let _ = self.sessions.confirm_behind(*host, says);
+        }
+        self.found_since(start, false)
+    }
+
+    /// What is known to have happened since a sequence began, once that was confirmed which is confirmed.
+    fn found_since(&self, start: &Start, is_probe_lost: bool) -> SequenceStatus {
+        let downs = self.downs_of_device();
+        let is_device_lost = is_probe_lost || downs != Some(start.1);
+        let is_up = self.sessions.core.is_link_up() && downs.is_some();
         let mut worst = SequenceStatus::NotRetriable;
         for (host, began, losses, downs) in &start.0 {
             // Whoever is gone has no use for what was stored.

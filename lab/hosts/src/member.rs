@@ -8,6 +8,7 @@ use beeline_link_sim::machine::Next;
 use beeline_link_sim::machine::hosts::{HostId, Region};
 
 use crate::attached::{Attached, address_of};
+use crate::dma_job::Queues;
 use crate::mapped::Mapped;
 use crate::names::Names;
 use crate::peer::{Change, Peer};
@@ -28,6 +29,7 @@ pub struct HostMember {
     pub(crate) attached: Attached,
     /// Entries of its board whose memory is of a device.
     pub(crate) devices: BTreeMap<LocalSegment, Slot>,
+    pub(crate) dma: Queues,
     /// By host, what is claimed of it.
     claims: Vec<Published>,
     /// By host, windows for messages; none to itself.
@@ -110,6 +112,7 @@ impl HostMember {
             groups: BTreeMap::new(),
             attached: Attached::new(attached, View::new(core.clone(), here.attached)),
             devices: BTreeMap::new(),
+            dma: Queues::default(),
             peers: wiring.others(own).map(|peer| Peer::new(peer, random(peer))).collect(),
             sessions,
             told: VecDeque::new(),
@@ -299,6 +302,7 @@ impl HostMember {
         }
         self.member.look(self.nanos());
         self.carry_out();
+        self.tend_dma();
     }
 
     /// A peer is gone: nothing is confirmed to it, and then nothing of it counts.

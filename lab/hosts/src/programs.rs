@@ -110,7 +110,7 @@ impl Core {
         self.machine.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hosts<T>(&self, f: impl FnOnce(&mut Hosts, Place) -> T) -> T {
+    pub(crate) fn hosts<T>(&self, f: impl FnOnce(&mut Hosts, Place) -> T) -> T {
         f(&mut self.lock().hosts, self.place)
     }
 
@@ -226,7 +226,7 @@ impl Core {
     }
 
     /// Does something at the port of an adapter, which takes the program's time.
-    fn at_port(&self, adapter: u16, f: impl FnOnce(&mut Hosts, Place)) {
+    pub(crate) fn at_port(&self, adapter: u16, f: impl FnOnce(&mut Hosts, Place)) {
         self.hosts(|hosts, place| {
             let port = Place { host: hosts.port(place.host, adapter), ..place };
             align(hosts, place, port);

@@ -126,7 +126,20 @@ impl Sessions {
         if !self.counts[usize::from(peer.0)].load(Relaxed) {
             return Err(Unconfirmed);
         }
-        let says = self.core.load_across(self.there(peer, SAID));
+        let says = self.core.load_across(self.said_by(peer));
+        self.confirm_behind(peer, says)
+    }
+
+    /// The address of the word that a peer has for this host: what is to be read across behind what is to be confirmed.
+    pub(crate) fn said_by(&self, peer: HostId) -> u64 {
+        self.there(peer, SAID)
+    }
+
+    /// As [`Sessions::confirm`], of what was written in front of a read of that word, which has shown `says`.
+    pub(crate) fn confirm_behind(&self, peer: HostId, says: u64) -> Result<(), Unconfirmed> {
+        if !self.counts[usize::from(peer.0)].load(Relaxed) {
+            return Err(Unconfirmed);
+        }
         if says == self.own(peer, HEARD) && self.is_whole(peer) {
             return Ok(());
         }

@@ -20,6 +20,9 @@ pub(crate) const LINE_BYTES: usize = 64;
 pub(crate) const WINDOWS: u32 = 4;
 pub(crate) const WINDOW_LINES: u32 = 128;
 const WINDOWS_BYTES: usize = (WINDOWS * WINDOW_LINES) as usize * LINE_BYTES;
+/// DMA queues of a host, and pieces of each that its engine has at a time.
+pub(crate) const DMA_QUEUES: usize = 16;
+pub(crate) const PIECES: usize = 4;
 /// Words that a host publishes to another one about windows to it and from it.
 pub(crate) const YARD_WORDS: u32 = 3 * WINDOWS;
 
@@ -50,6 +53,8 @@ pub(crate) struct Memories {
     /// By peer, the line of its heartbeat.
     pub beats: Region,
     pub bank: Region,
+    /// A line for the status of each piece that an engine has.
+    pub statuses: Region,
 }
 
 /// The memories of all hosts, and the devices. Clones are the same.
@@ -88,6 +93,7 @@ impl Wiring {
                 sessions: add(usize::from(count) * LINE_BYTES),
                 beats: add(usize::from(count) * LINE_BYTES),
                 bank: add(BANK_BYTES),
+                statuses: add(DMA_QUEUES * PIECES * LINE_BYTES),
             }
         });
         let memories = memories.collect();

@@ -54,9 +54,7 @@ pub use board::layout::{
 };
 pub use call::{Call, Done, Value};
 pub use calls::FIRST_CONTACT_NANOS;
-pub use dma::{
-    DmaDirection, DmaEntry, DmaQueue, DmaSides, DmaState, MAX_DMA_ENTRIES, PIECE_BYTES, Piece,
-};
+pub use dma::{DmaDirection, DmaEntry, DmaQueue, DmaSides, DmaState, MAX_DMA_ENTRIES, PIECE_BYTES, Piece};
 pub use event::{LocalEvent, RemoteEvent};
 pub use ids::{
     AdapterNumber, AskId, InterruptNumber, LocalInterrupt, LocalSegment, MemberNumber, Name, NameKind, Nanos,

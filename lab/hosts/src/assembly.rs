@@ -11,6 +11,8 @@ use beeline_platforms::{Kind, Platform};
 const COMPLETION_TIMEOUT: Picoseconds = Picoseconds::from_ns(50_000);
 /// Packets of data that an engine holds: assumed, enough for the time that memory takes at the rate of any of these links.
 const BUFFERS: usize = 32;
+/// Requests of an engine: assumed, so that those of 512 bytes cover the way there and back on links of four lanes. No figure is of reads across.
+const TAGS: u16 = 8;
 /// Devices are at the switch, and have no windows.
 const NO_WINDOWS: Aperture = Aperture { offset_bytes: 64, stride_bytes: 64, window_lines: 1, queues: 1 };
 
@@ -85,7 +87,7 @@ fn engine(platform: &Platform, device: &DeviceSettings) -> Option<EngineSettings
         interval: device.write_interval,
         rate: device.data_rate,
         buffers: BUFFERS,
-        tags: device.read_tags,
+        tags: TAGS,
     })
 }
 

@@ -17,13 +17,20 @@ pub(crate) fn no_hosts(error: &dyn std::fmt::Display) -> LabError {
 
 /// A segment that others connect to.
 pub(crate) fn provide(member: &mut HostMember, bytes: usize) -> (Region, usize) {
+    let (local, memory) = create(member, bytes);
+    make_available(member, local);
+    memory
+}
+
+/// A segment that this host has mapped, and its memory.
+pub(crate) fn create(member: &mut HostMember, bytes: usize) -> (LocalSegment, (Region, usize)) {
     let (is_auto, is_private, is_empty, has_callback) = (false, false, false, false);
     let bytes = bytes as u64;
     let create = Call::CreateSegment { id: SEGMENT, is_auto, bytes, is_private, is_empty, has_callback };
     let made = member.call(create);
     let Ok(Value::Local(local, _)) = made else { panic!("a segment of a new member: {made:?}") };
-    make_available(member, local);
-    member.map_local(local, Part { offset: 0, bytes }).expect("a segment can be mapped by its member")
+    let part = Part { offset: 0, bytes };
+    (local, member.map_local(local, part).expect("a segment can be mapped by its member"))
 }
 
 pub(crate) fn make_available(member: &mut HostMember, local: LocalSegment) {

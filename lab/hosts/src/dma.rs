@@ -12,7 +12,6 @@ use crate::dma_job::{DmaQueueId, Job, Queue};
 use crate::member::HostMember;
 use crate::wiring::{DMA_QUEUES, LINE_BYTES, PIECES};
 
-
 impl HostMember {
     /// Makes a queue whose jobs go by the engine of an adapter, and which gathers so many entries at most.
     ///
@@ -58,7 +57,12 @@ impl HostMember {
     /// A job is under way ([`Refusal::Busy`]), or entries are gathered ([`Refusal::IllegalOperation`]); there are no entries, or too many; one is
     /// outside its segment; a segment is not there, or not connected any more ([`Refusal::NotConnected`]); a link is down, or what it lost is
     /// still to be pushed anew ([`Refusal::TransferFailed`]). Then nothing is copied.
-    pub fn start_dma(&mut self, id: DmaQueueId, sides: DmaSides, entries: &[DmaEntry]) -> Result<(), Refusal> {
+    pub fn start_dma(
+        &mut self,
+        id: DmaQueueId,
+        sides: DmaSides,
+        entries: &[DmaEntry],
+    ) -> Result<(), Refusal> {
         self.queue(id)?.queue.can_start()?;
         let job = self.job(id, sides, entries)?;
         let queue = self.queue(id)?;

@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use beeline_fabric::{
-    DmaDirection, DmaEntry, DmaQueue, DmaSides, DmaState, Piece, Refusal, SequenceStatus,
-};
+use beeline_fabric::{DmaDirection, DmaEntry, DmaQueue, DmaSides, DmaState, Piece, Refusal, SequenceStatus};
 use beeline_link_sim::machine::hosts::{Outcome, Region, Transfer, Way};
 
 use crate::mapped::{Mapped, Start};

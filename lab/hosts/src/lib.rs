@@ -2,7 +2,7 @@
 //!
 //! Nothing of the fabric is written twice: a member here is the state machine that runs in processes, over words that are pushed into the
 //! memory of other hosts ([`Across`]). From: a platform file ([`hosts`]), and programs ([`run`]). To: `link/sim`. Not here: what
-//! anything costs. Records 0049, 0060, 0061 and 0066.
+//! anything costs. Records 0049, 0060, 0061, 0066 and 0070.
 #![forbid(unsafe_code)]
 
 mod assembly;
@@ -12,6 +12,7 @@ mod device;
 mod devices;
 mod dma;
 mod dma_job;
+mod dma_measures;
 mod engine;
 mod group;
 mod interrupt;
@@ -32,6 +33,7 @@ mod yard;
 pub use assembly::{Shape, hosts};
 pub use device::Device;
 pub use dma_job::DmaQueueId;
+pub use dma_measures::{Mover, dma_rate_gbps, move_latency_ns};
 pub use group::HeldGroup;
 pub use interrupt::{Connected, Interrupt, InterruptOptions};
 pub use interrupt_latency::{interrupt_latency_ns, message_latency_ns};

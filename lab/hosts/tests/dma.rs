@@ -85,7 +85,8 @@ fn beside<T: Send>(
         happens,
         |core, wiring| {
             let mut member = joined(&core, &wiring);
-            let local = available_by(beeline_fabric::AdapterNumber::ANY, &mut member, create(7, BYTES as u64));
+            let local =
+                available_by(beeline_fabric::AdapterNumber::ANY, &mut member, create(7, BYTES as u64));
             let memory = member.map_local(local, part(0, BYTES as u64)).unwrap();
             fill(&core, memory, &pattern(BYTES, 9));
             until(&mut member, |_| is_over.load(Relaxed));
@@ -174,7 +175,8 @@ fn job_that_a_link_interrupts_fails_and_is_never_done_wrongly() {
                     let queue = side.member.create_dma_queue(0, 8).unwrap();
                     side.member.serve(START + us(60), |_| false);
                     let all = [entry(0, 0, BYTES as u64)];
-                    let mut state = side.member.start_dma(queue, side.sides(way), &all).map(|()| DmaState::Posted);
+                    let mut state =
+                        side.member.start_dma(queue, side.sides(way), &all).map(|()| DmaState::Posted);
                     if state.is_ok() {
                         state = side.member.wait_for_dma(queue, NEVER);
                     }
@@ -187,7 +189,10 @@ fn job_that_a_link_interrupts_fails_and_is_never_done_wrongly() {
                         assert_eq!(side.member.wait_for_dma(queue, NEVER), Ok(DmaState::Done));
                     }
                     if way == DmaDirection::Read {
-                        assert!(side.bytes() == pattern(BYTES, 9), "port {port}, down {nth} for {down_us} us");
+                        assert!(
+                            side.bytes() == pattern(BYTES, 9),
+                            "port {port}, down {nth} for {down_us} us"
+                        );
                     }
                 },
                 |found| {

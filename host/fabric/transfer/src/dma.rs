@@ -9,7 +9,7 @@ mod job;
 mod queue;
 mod turns;
 
-pub use engine::Engine;
 pub use beeline_fabric::DmaDirection;
+pub use engine::Engine;
 pub use job::{DmaLocal, DmaTransfer};
 pub use queue::{COPIED_AT_ONCE_BYTES, DmaJob, DmaQueue};

@@ -55,7 +55,12 @@ fn copied(hosts: &mut Hosts, host: u16, region: Region, bytes: usize) -> Vec<u8>
 }
 
 /// Starts a transfer, and lets a host poll until it finds a word that is not zero; returns the time from the one to the other.
-fn polled(hosts: &mut Hosts, transfer: Transfer, poller: Place, (region, at): (Region, usize)) -> Picoseconds {
+fn polled(
+    hosts: &mut Hosts,
+    transfer: Transfer,
+    poller: Place,
+    (region, at): (Region, usize),
+) -> Picoseconds {
     let (mut began, mut begins) = (hosts.now() + ns(1000), true);
     hosts.end_turn(place(0), Next::At(began), NEVER);
     if poller != place(0) {
@@ -116,7 +121,8 @@ fn requests_wait_for_a_tag_and_then_take_as_long_as_the_first() {
 fn long_transfer_fills_the_link_with_packets_of_the_longest_payload() {
     let (mut hosts, memory) = two_with(engine());
     fill(&mut hosts, 0, memory[0], BYTES);
-    let found = polled(&mut hosts, transfer(memory, Way::Out, BYTES as u64), place(1), (memory[1], BYTES - 8));
+    let found =
+        polled(&mut hosts, transfer(memory, Way::Out, BYTES as u64), place(1), (memory[1], BYTES - 8));
     // Acknowledgements and credits of the other way take nothing of this one.
     near(found, 50 + 500 + 206 + BYTES as u64 / 256 * 140 + 90 + 100);
     assert_eq!(copied(&mut hosts, 1, memory[1], BYTES), copied(&mut hosts, 0, memory[0], BYTES));

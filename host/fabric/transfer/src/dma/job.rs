@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use beeline_fabric::{DmaDirection, DmaEntry, LocalSegment, Piece, Refusal, RemoteSegment, SequenceStart, SequenceStatus};
+use beeline_fabric::{
+    DmaDirection, DmaEntry, LocalSegment, Piece, Refusal, RemoteSegment, SequenceStart, SequenceStatus,
+};
 use beeline_mmio::{ProgramCopyError, ProgramMemory};
 
 use crate::segments::{Mapped, Sequences};

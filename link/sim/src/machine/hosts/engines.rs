@@ -65,7 +65,9 @@ impl Hosts {
     pub(super) fn engine_goes_on(&mut self, host: HostId) {
         while let Some(step) = self.host_mut(host).engine.as_mut().and_then(|engine| engine.next_step()) {
             match step {
-                Step::Move(transfer, done) if transfer.way == Way::Out => self.write_next(host, &transfer, done),
+                Step::Move(transfer, done) if transfer.way == Way::Out => {
+                    self.write_next(host, &transfer, done)
+                }
                 Step::Move(transfer, done) => self.request_next(host, &transfer, done),
                 Step::Ask(transfer, address) => self.ask(host, &transfer, address),
                 Step::End(transfer, outcome, shown) => {

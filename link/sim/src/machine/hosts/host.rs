@@ -210,9 +210,8 @@ impl Hosts {
 
     /// Whether nothing is on its way: no packet in a root complex, on a link or in the switch, and no transfer of an engine.
     pub fn is_at_rest(&self) -> bool {
-        let has_packets = |host: &Host| {
-            host.paths.outbound.taken() + host.paths.lines.held() + host.blocks.held() > 0
-        };
+        let has_packets =
+            |host: &Host| host.paths.outbound.taken() + host.paths.lines.held() + host.blocks.held() > 0;
         let is_idle = |host: &Host| !has_packets(host) && host.engine.as_ref().is_none_or(Engine::is_idle);
         self.hosts.iter().all(is_idle) && self.switch.as_ref().is_none_or(|switch| switch.held() == 0)
     }

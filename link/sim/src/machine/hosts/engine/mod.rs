@@ -8,6 +8,7 @@
 //! From: a program, by `Hosts::start_transfer`. To: `engines.rs`, which moves the packets. Not here: what a transfer is part of, and whether
 //! links were down meanwhile.
 
+mod landing;
 mod reads;
 mod settings;
 mod transfer;
@@ -17,19 +18,13 @@ use std::collections::VecDeque;
 pub use settings::EngineSettings;
 pub use transfer::{Outcome, Transfer, Way};
 
+pub(super) use landing::Landing;
 use reads::{Read, Reads};
 use transfer::Job;
 
 use crate::des::Picoseconds;
 use crate::device::Server;
 use crate::pcie::Tlp;
-
-/// Bytes for memory of its own host, until loads see them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Landing {
-    pub address: u64,
-    pub bytes: Vec<u8>,
-}
 
 /// What a job does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Requests of an engine that are not answered, by their tags.
 
-use super::Landing;
+use super::landing::Landing;
 use crate::pcie::{Kind, Tlp};
 
 /// A request across.

@@ -210,9 +210,9 @@ impl<A: Adapter> Member<A> {
 
     /// The next event of one connection that has a callback, as [`Member::next_callback`] finds it.
     pub fn next_of_remote(&mut self, handle: RemoteSegment) -> Option<RemoteEvent> {
-        let (standing, notices) = (self.standing(handle), self.notices(handle));
+        let standing = self.standing(handle);
         let is_told = |remote: &&mut Remote| remote.has_callback && !remote.holders.is_seeking;
-        self.remotes.get_mut(&handle).filter(is_told)?.next_event(standing, notices)
+        self.remotes.get_mut(&handle).filter(is_told)?.next_event(standing)
     }
 
     /// Says on the board whether anybody here hears of connections. Whoever wants to is told what there is afterwards.
@@ -238,10 +238,10 @@ impl<A: Adapter> Member<A> {
     }
 
     pub(crate) fn tell_of_remote(&mut self, handle: RemoteSegment) {
-        let (standing, notices) = (self.standing(handle), self.notices(handle));
+        let standing = self.standing(handle);
         let Some(remote) = self.remotes.get_mut(&handle) else { return };
         while !remote.waiters.is_empty() && !remote.holders.is_seeking {
-            let Some(event) = remote.next_event(standing, notices) else { return };
+            let Some(event) = remote.next_event(standing) else { return };
             let outcome = |ticket| Told::Outcome(ticket, Ok(Value::RemoteEvent(event)));
             self.told.extend(remote.waiters.pop().map(outcome));
         }

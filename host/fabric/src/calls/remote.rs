@@ -63,12 +63,6 @@ impl<A: Adapter> Member<A> {
         Some(connected.standing_by_links(board, own))
     }
 
-    /// How often the member of a connection had asked to be disconnected from at the last look at how it stands; of several holders the
-    /// first.
-    pub(crate) fn notices(&self, handle: RemoteSegment) -> Option<u8> {
-        Some(self.remotes.get(&handle)?.connection().ok()?.notices_seen)
-    }
-
     /// The words of a connection, with its pair; `None` once it is lost. Of several holders those of the first; `own` is this member's own
     /// board.
     ///

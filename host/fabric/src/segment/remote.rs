@@ -169,13 +169,9 @@ impl Remote {
         };
     }
 
-    /// The next event that the program has not been told of. `standing` is that of the connection, if there is one, and `notices` how
-    /// often its member has asked to be disconnected from.
-    pub(crate) fn next_event(
-        &mut self,
-        standing: Option<Standing>,
-        notices: Option<u8>,
-    ) -> Option<RemoteEvent> {
+    /// The next event that the program has not been told of. `standing` is that of the connection, if there is one, as the last look has
+    /// found it.
+    pub(crate) fn next_event(&mut self, standing: Option<Standing>) -> Option<RemoteEvent> {
         let (bytes, fails_over) = match &self.stage {
             Stage::Connecting(_) => return None,
             Stage::NotMade(_) if self.told == ToldOf::Over => return None,
@@ -191,7 +187,7 @@ impl Remote {
             (ToldOf::Over, ..) => return None,
             (ToldOf::Connecting, _, up) => (up.map_or(ToldOf::Down, ToldOf::Up), RemoteEvent::Connect(bytes)),
             (_, Standing::Gone, _) => (ToldOf::Over, RemoteEvent::Lost),
-            (told, ..) if self.is_new_notice(notices) => (told, RemoteEvent::Disconnect),
+            (told, ..) if self.take_notice() => (told, RemoteEvent::Disconnect),
             (ToldOf::Up(_), _, Some(_)) if fails_over => return None,
             (ToldOf::Up(told), _, up) if up != Some(told) => (ToldOf::Down, RemoteEvent::NotOperational),
             (ToldOf::Down, _, Some(up)) => (ToldOf::Up(up), RemoteEvent::Operational),
@@ -201,14 +197,12 @@ impl Remote {
         Some(event)
     }
 
-    /// Whether the connection's member has asked to be disconnected from since that was told, which it is now.
-    fn is_new_notice(&mut self, notices: Option<u8>) -> bool {
-        match (&mut self.stage, notices) {
-            (Stage::Connected(connection), Some(notices)) => {
-                core::mem::replace(&mut connection.notices, notices) != notices
-            }
-            _ => false,
-        }
+    /// Whether the last look has found that the connection's member asks to be disconnected from, and the program was not told so.
+    /// It counts as told from here on.
+    fn take_notice(&mut self) -> bool {
+        let Stage::Connected(connection) = &mut self.stage else { return false };
+        let seen = connection.notices_seen;
+        core::mem::replace(&mut connection.notices, seen) != seen
     }
 }
 
@@ -252,28 +246,32 @@ mod tests {
     #[test]
     fn links_that_flap_between_two_looks_are_told_as_both_events() {
         let mut remote = connected(1);
-        assert_eq!(remote.next_event(links(1, 1), None), Some(RemoteEvent::Connect(64)));
-        assert_eq!(remote.next_event(links(1, 1), None), None);
-        assert_eq!(remote.next_event(links(1, 3), None), Some(RemoteEvent::NotOperational));
-        assert_eq!(remote.next_event(links(1, 3), None), Some(RemoteEvent::Operational));
-        assert_eq!(remote.next_event(links(2, 3), None), Some(RemoteEvent::NotOperational));
-        assert_eq!(remote.next_event(links(2, 2), None), None);
+        assert_eq!(remote.next_event(links(1, 1)), Some(RemoteEvent::Connect(64)));
+        assert_eq!(remote.next_event(links(1, 1)), None);
+        assert_eq!(remote.next_event(links(1, 3)), Some(RemoteEvent::NotOperational));
+        assert_eq!(remote.next_event(links(1, 3)), Some(RemoteEvent::Operational));
+        assert_eq!(remote.next_event(links(2, 3)), Some(RemoteEvent::NotOperational));
+        assert_eq!(remote.next_event(links(2, 2)), None);
     }
 
     #[test]
     fn connection_by_several_adapters_is_told_of_only_when_none_is_up() {
         let mut remote = connected(0b11);
-        assert_eq!(remote.next_event(links(1, 1), None), Some(RemoteEvent::Connect(64)));
-        assert_eq!(remote.next_event(links(3, 1), None), None);
-        assert_eq!(remote.next_event(links(3, 2), None), Some(RemoteEvent::NotOperational));
-        assert_eq!(remote.next_event(links(3, 3), None), Some(RemoteEvent::Operational));
-        assert_eq!(remote.next_event(links(5, 3), None), None);
+        assert_eq!(remote.next_event(links(1, 1)), Some(RemoteEvent::Connect(64)));
+        assert_eq!(remote.next_event(links(3, 1)), None);
+        assert_eq!(remote.next_event(links(3, 2)), Some(RemoteEvent::NotOperational));
+        assert_eq!(remote.next_event(links(3, 3)), Some(RemoteEvent::Operational));
+        assert_eq!(remote.next_event(links(5, 3)), None);
     }
 
     #[test]
     fn request_to_disconnect_is_told_once_for_all_before_a_look_and_changes_nothing_else() {
         let mut remote = connected(1);
-        let mut next = |standing, notices| remote.next_event(standing, Some(notices));
+        let mut next = |standing, notices| {
+            let Stage::Connected(connection) = &mut remote.stage else { unreachable!("it is connected") };
+            connection.notices_seen = notices;
+            remote.next_event(standing)
+        };
         assert_eq!(next(links(1, 1), 254), Some(RemoteEvent::Connect(64)));
         assert_eq!(next(links(1, 1), 254), None);
         // Two of them, and the number begins anew.
@@ -289,9 +287,9 @@ mod tests {
     #[test]
     fn lost_connection_is_told_once_and_nothing_after_it() {
         let mut remote = connected(1);
-        assert_eq!(remote.next_event(links(1, 2), None), Some(RemoteEvent::Connect(64)));
-        assert_eq!(remote.next_event(Some(Standing::Gone), None), Some(RemoteEvent::Lost));
-        assert_eq!(remote.next_event(Some(Standing::Gone), None), None);
-        assert_eq!(remote.next_event(links(1, 1), None), None);
+        assert_eq!(remote.next_event(links(1, 2)), Some(RemoteEvent::Connect(64)));
+        assert_eq!(remote.next_event(Some(Standing::Gone)), Some(RemoteEvent::Lost));
+        assert_eq!(remote.next_event(Some(Standing::Gone)), None);
+        assert_eq!(remote.next_event(links(1, 1)), None);
     }
 }

@@ -16,7 +16,7 @@ pub use self::connect::FIRST_CONTACT_NANOS;
 
 use crate::call::{Call, Done, Value};
 use crate::ids::{AdapterNumber, Name, Nanos, RemoteSegment};
-use crate::interrupt::{name_of, name_of_several};
+use crate::interrupt::name_of;
 use crate::member::Member;
 use crate::refusal::Refusal;
 use crate::segment::waiters::Waiters;
@@ -70,7 +70,8 @@ impl<A: Adapter> Member<A> {
             }
             Call::CreateGroupInterrupt { number } => self.create_group_interrupt(number),
             Call::ConnectSharedInterrupt { node, number, adapter, at, timeout_nanos } => {
-                self.connect_shared(node, name_of_several(node, number), adapter, (at, timeout_nanos), now)
+                let name = Name::one_of_several(node, number);
+                self.connect_shared(node, name, adapter, (at, timeout_nanos), now)
             }
             Call::RemoveInterrupt(interrupt) => self.remove_interrupt(interrupt),
             Call::ConnectInterrupt { node, number, has_data, adapter, timeout_nanos } => {

@@ -59,6 +59,18 @@ pub enum NameKind {
     Group,
 }
 
+impl NameKind {
+    /// Whether several members may each have an interrupt of one name of this kind.
+    pub fn is_of_several(self) -> bool {
+        matches!(self, NameKind::SharedInterrupt | NameKind::GroupInterrupt)
+    }
+
+    /// Whether names of this kind are those of [`NodeId::GROUPS`], and not of the node of who has them.
+    pub fn is_of_fabric(self) -> bool {
+        matches!(self, NameKind::Group | NameKind::GroupInterrupt)
+    }
+}
+
 /// A name of a node: of a segment or an interrupt, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Name {
@@ -77,6 +89,12 @@ impl Name {
     pub fn segment_of(node: NodeId, id: SegmentId) -> Self {
         let kind = if node == NodeId::GROUPS { NameKind::Group } else { NameKind::Segment };
         Name { kind, number: id.0 }
+    }
+
+    /// The name of one of several interrupts of a node, or of the fabric if the node is [`NodeId::GROUPS`].
+    pub fn one_of_several(node: NodeId, number: InterruptNumber) -> Self {
+        let kind = if node == NodeId::GROUPS { NameKind::GroupInterrupt } else { NameKind::SharedInterrupt };
+        Name { kind, number: number.0 }
     }
 
     /// The refusal of who looks for it where it is not.

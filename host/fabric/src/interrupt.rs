@@ -33,19 +33,13 @@ pub struct Place {
     pub incarnation: u32,
 }
 
-/// The name under which others look for an interrupt of a node, or for those of the fabric if the node is [`NodeId::GROUPS`], which carry
-/// messages.
+/// The name under which others look for an interrupt of a node. With [`NodeId::GROUPS`] it is that of the fabric's interrupts, all of which
+/// carry messages.
 pub(crate) fn name_of(node: NodeId, number: InterruptNumber, has_data: bool) -> Name {
     let kind = match (node, has_data) {
         (NodeId::GROUPS, true) => NameKind::GroupInterrupt,
         (_, true) => NameKind::DataInterrupt,
         (_, false) => NameKind::Interrupt,
     };
-    Name { kind, number: number.0 }
-}
-
-/// The name of one of several interrupts of a node, or of the fabric if the node is [`NodeId::GROUPS`].
-pub(crate) fn name_of_several(node: NodeId, number: InterruptNumber) -> Name {
-    let kind = if node == NodeId::GROUPS { NameKind::GroupInterrupt } else { NameKind::SharedInterrupt };
     Name { kind, number: number.0 }
 }

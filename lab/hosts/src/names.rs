@@ -28,12 +28,8 @@ fn word_of(name: Name) -> u64 {
         NameKind::Group => 4,
         NameKind::GroupInterrupt => 5,
     };
-    let shared = if is_one_of_several(name.kind) { IS_SHARED } else { 0 };
+    let shared = if name.kind.is_of_several() { IS_SHARED } else { 0 };
     shared | kind << 32 | u64::from(name.number)
-}
-
-fn is_one_of_several(kind: NameKind) -> bool {
-    matches!(kind, NameKind::SharedInterrupt | NameKind::GroupInterrupt)
 }
 
 /// What is said of the member of a host.
@@ -65,7 +61,7 @@ impl Names {
     pub(crate) fn answer(&mut self, op: NameOp, has_open: impl FnOnce(Holder) -> bool) -> Answer {
         match op {
             NameOp::Put(name, slot) => {
-                let beside = is_one_of_several(name.kind);
+                let beside = name.kind.is_of_several();
                 let is_same = |word: u64| word & !IS_SHARED == word_of(name) & !IS_SHARED;
                 let is_taken = |word: u64| is_same(word) && !(beside && word & IS_SHARED != 0);
                 let others = name.kind == NameKind::Group && self.is_elsewhere(name);

@@ -108,8 +108,7 @@ impl Names {
     ) -> Answer {
         let done = match op {
             NameOp::Put(name, slot) => {
-                let may_be_beside = matches!(name.kind, NameKind::SharedInterrupt | NameKind::GroupInterrupt);
-                self.put_alone(name, slot, |holder, entry| holder.put(entry, |_| may_be_beside))
+                self.put_alone(name, slot, |holder, entry| holder.put(entry, |_| name.kind.is_of_several()))
             }
             NameOp::PutFirst(name, slot) => {
                 self.put_alone(name, slot, |holder, entry| holder.put(entry, |_| false))
@@ -154,8 +153,8 @@ impl Names {
         number: InterruptNumber,
     ) -> Result<Vec<Candidate>, RegistryError> {
         let Some(registry) = self.existing(node)? else { return Ok(Vec::new()) };
-        let of = if node == NodeId::GROUPS { NameKind::GroupInterrupt } else { NameKind::SharedInterrupt };
-        let found = registry.find(kind(of), number.0)?;
+        let name = Name::one_of_several(node, number);
+        let found = registry.find(kind(name.kind), name.number)?;
         Ok(found.into_iter().map(candidate).collect())
     }
 
@@ -218,10 +217,7 @@ impl Names {
 
     /// Whose names a name of this member is among.
     fn node_of(&self, name: Name) -> NodeId {
-        match name.kind {
-            NameKind::Group | NameKind::GroupInterrupt => NodeId::GROUPS,
-            _ => self.node,
-        }
+        if name.kind.is_of_fabric() { NodeId::GROUPS } else { self.node }
     }
 
     fn find(&self, node: NodeId, name: Name) -> Result<Found, RegistryError> {

@@ -38,8 +38,7 @@ impl<A: Adapter> Member<A> {
         now: Nanos,
     ) -> Outcome {
         self.has_adapter(adapter)?;
-        let is_of_fabric = matches!(name.kind, NameKind::Group | NameKind::GroupInterrupt);
-        if !self.config.nodes.contains(&node) && !is_of_fabric {
+        if !self.config.nodes.contains(&node) && !name.kind.is_of_fabric() {
             return Err(Refusal::NoSuchNodeid);
         }
         let handle = RemoteSegment(self.number());

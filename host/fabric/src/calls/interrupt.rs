@@ -7,12 +7,12 @@ use crate::board::layout::EntryState;
 use crate::call::{Done, Value};
 use crate::claims::freed;
 use crate::ids::{
-    AskId, InterruptNumber, LocalInterrupt, Name, NameKind, NodeId, PairId, RemoteInterrupt, RemoteSegment,
-    Slot, Ticket,
+    AskId, InterruptNumber, LocalInterrupt, Name, NodeId, PairId, RemoteInterrupt, RemoteSegment, Slot,
+    Ticket,
 };
 use crate::interrupt::local::OwnInterrupt;
 use crate::interrupt::remote::Trigger;
-use crate::interrupt::{InterruptKind, name_of, name_of_several};
+use crate::interrupt::{InterruptKind, name_of};
 use crate::member::{Asked, Member};
 use crate::refusal::Refusal;
 use crate::segment::local::LocalMemory;
@@ -42,11 +42,12 @@ impl<A: Adapter> Member<A> {
         is_counting: bool,
     ) -> Outcome {
         let kind = if is_counting { InterruptKind::Counting } else { InterruptKind::Plain };
-        self.create_named(number, kind, |number| Name { kind: NameKind::SharedInterrupt, number: number.0 })
+        let node = self.config.node;
+        self.create_named(number, kind, |number| Name::one_of_several(node, number))
     }
 
     pub(super) fn create_group_interrupt(&mut self, number: Option<InterruptNumber>) -> Outcome {
-        let name = |number| name_of_several(NodeId::GROUPS, number);
+        let name = |number| Name::one_of_several(NodeId::GROUPS, number);
         self.create_named(number, InterruptKind::Data, name)
     }
 

@@ -172,10 +172,7 @@ impl World {
 
     fn name(&mut self, who: usize, op: NameOp) -> Answer {
         let (processes, own_node) = (&self.processes, self.processes[who].node);
-        let node_of = |name: Name| match name.kind {
-            NameKind::Group | NameKind::GroupInterrupt => NodeId::GROUPS,
-            _ => own_node,
-        };
+        let node_of = |name: Name| if name.kind.is_of_fabric() { NodeId::GROUPS } else { own_node };
         let may_be_beside =
             |name: Name| matches!(name.kind, NameKind::SharedInterrupt | NameKind::GroupInterrupt);
         match op {

@@ -134,16 +134,17 @@ impl Drop for Unused {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::sync::mpsc::{Receiver, channel};
 
     use beeline_domain::DomainConfig;
     use beeline_fabric::{AdapterNumber, Call, LocalSegment, Part, SegmentId, Value};
+    use beeline_fabric_transfer::Of;
     use rustix::fs::fstat;
 
     use super::*;
     use crate::map::{Map, MapOptions};
     use crate::member::{FabricConfig, FabricMember};
-    use beeline_fabric_transfer::Of;
 
     /// Keeps the disposer's thread until the test lets go of the other end.
     struct Holding(Receiver<()>);
@@ -165,14 +166,38 @@ mod tests {
         local
     }
 
+    fn member(root: &Path) -> FabricMember {
+        let (node, adapter) = (NodeId(4), AdapterNumber::new(0).unwrap());
+        let domain = DomainConfig { root: Some(root.to_owned()), name: "fabric".to_owned() };
+        FabricMember::open(FabricConfig { domain, node, adapters: vec![adapter], nodes: vec![node] }).unwrap()
+    }
+
+    #[test]
+    fn member_that_polls_is_not_rung_by_who_disconnects() {
+        let dir = tempfile::tempdir().unwrap();
+        let [owner, user] = [(); 2].map(|()| member(dir.path()));
+        let (node, id, adapter) = (NodeId(4), SegmentId(1), AdapterNumber::new(0).unwrap());
+        let local = stored(&owner, id.0, 4096);
+        owner.call(Call::Prepare(local, adapter)).unwrap();
+        owner.call(Call::SetAvailable(local, adapter)).unwrap();
+        owner.tell_segment(local);
+        let (timeout_nanos, is_asynchronous, has_callback) = (None, false, false);
+        let connect = Call::Connect { node, id, adapter, timeout_nanos, is_asynchronous, has_callback };
+        for polls in [false, true, false] {
+            owner.set_polling(polls);
+            let Ok(Value::Remote(remote, _)) = user.call(connect) else { panic!("no connection") };
+            let disconnect = Call::Disconnect(remote);
+            let (ended, wants) = user.shared.alter(|state, now| state.member.call(disconnect, now));
+            ended.unwrap();
+            assert_eq!(wants.iter().any(|want| matches!(want, Want::Ring(_))), !polls);
+            user.shared.carry_out_all(wants);
+        }
+    }
+
     #[test]
     fn small_segment_is_given_back_by_who_removes_it_and_a_large_one_by_the_disposer() {
         let dir = tempfile::tempdir().unwrap();
-        let (node, adapter) = (NodeId(4), AdapterNumber::new(0).unwrap());
-        let domain = DomainConfig { root: Some(dir.path().to_owned()), name: "fabric".to_owned() };
-        let member =
-            FabricMember::open(FabricConfig { domain, node, adapters: vec![adapter], nodes: vec![node] })
-                .unwrap();
+        let member = member(dir.path());
         let bank_bytes = || fstat(member.shared.bank.fd()).unwrap().st_blocks as u64 * 512;
         let large = 2 * GIVEN_BACK_HERE_BYTES;
         let small = stored(&member, 1, GIVEN_BACK_HERE_BYTES);

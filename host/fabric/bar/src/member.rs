@@ -62,8 +62,13 @@ impl BarMember {
     /// # Errors
     /// The memory is not to be had, has something else in it, or has no slot for this member.
     pub fn open(config: BarConfig) -> Result<Self, OpenError> {
-        let BarConfig { memory, members, slot, node, adapter, nodes, on_loss } = config;
-        let space = Space::open(&memory, members, on_loss)?;
+        let space = Space::open(&config.memory, config.members, config.on_loss)?;
+        Self::join(space, config)
+    }
+
+    /// Joins those who have the memory.
+    pub(crate) fn join(space: Arc<Space>, config: BarConfig) -> Result<Self, OpenError> {
+        let BarConfig { slot, node, adapter, nodes, .. } = config;
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(OpenError::Random)?;
         let [first, second] =

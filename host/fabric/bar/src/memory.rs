@@ -64,7 +64,8 @@ impl BarMemory {
     pub(crate) fn open(&self) -> Result<Source, OpenError> {
         match self {
             BarMemory::Bar { address, index, kind } => {
-                Ok(Source::Bar { address: *address, index: *index, kind: *kind })
+                let sysfs = Path::new("/sys");
+                Ok(Source::Bar { sysfs: sysfs.to_owned(), address: *address, index: *index, kind: *kind })
             }
             BarMemory::File(path) => {
                 let failed = |error| OpenError::File { path: path.clone(), error };
@@ -109,13 +110,21 @@ fn check_file_system(file: &File, path: &Path) -> Result<u64, OpenError> {
 #[derive(Debug)]
 pub(crate) enum Source {
     File(File),
-    Bar { address: PciAddress, index: u8, kind: BarKind },
+    /// `sysfs` is `/sys` but in tests.
+    Bar {
+        sysfs: PathBuf,
+        address: PciAddress,
+        index: u8,
+        kind: BarKind,
+    },
 }
 
 impl Source {
     pub(crate) fn map(&self, options: SegmentOptions) -> Result<MappedSegment, SegmentError> {
         match self {
-            Source::Bar { address, index, kind } => MappedSegment::bar(*address, *index, *kind, &options),
+            Source::Bar { sysfs, address, index, kind } => {
+                MappedSegment::bar_under(sysfs, *address, *index, *kind, &options)
+            }
             Source::File(file) => map_file(file, options),
         }
     }
@@ -163,6 +172,21 @@ fn bar_of(path: &Path) -> Option<BarMemory> {
         .ok()
         .filter(|index| *index <= 5 && resource.starts_with(|c: char| c.is_ascii_digit()))?;
     Some(BarMemory::Bar { address, index, kind })
+}
+
+#[cfg(test)]
+impl Source {
+    /// A BAR that combines stores, which an ordinary file under `sysfs` stands for.
+    pub(crate) fn of_test_bar(sysfs: &Path, bytes: usize) -> Self {
+        let function = sysfs.join("bus/pci/devices/0000:3b:00.1");
+        let resource = function.join("resource2_wc");
+        if !resource.exists() {
+            std::fs::create_dir_all(function).unwrap();
+            std::fs::write(resource, vec![0; bytes]).unwrap();
+        }
+        let (sysfs, address) = (sysfs.to_owned(), "0000:3b:00.1".parse().unwrap());
+        Source::Bar { sysfs, address, index: 2, kind: BarKind::WriteCombining }
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use beeline_contract_adapter::Unconfirmed;
 use beeline_fabric::{CLAIM_WORDS, COUNT_STRIDE, ENTRY_WORDS, HEADER_WORDS};
+use beeline_fabric_transfer::Credits;
 use beeline_heartbeat::{MappedState, Side};
 use beeline_mmio::fence::{flush_write_combining, order_all, order_stores};
 use beeline_mmio::{
@@ -64,7 +65,11 @@ impl Table {
 impl Space {
     /// Maps the memory, and makes it one for so many members if nobody has used it yet.
     pub(crate) fn open(memory: &BarMemory, members: usize, on_loss: OnLoss) -> Result<Arc<Self>, OpenError> {
-        let source = memory.open()?;
+        Self::of(memory.open()?, members, on_loss)
+    }
+
+    /// As [`Space::open`], of memory that is open.
+    pub(crate) fn of(source: Source, members: usize, on_loss: OnLoss) -> Result<Arc<Self>, OpenError> {
         let segment = source.map(SegmentOptions { on_loss, ..SegmentOptions::default() })?;
         let found = segment.bytes() as u64;
         // A page, so that there is a header to look at.
@@ -78,6 +83,7 @@ impl Space {
                 counts.store(u64::from(layout.entries) << 32 | layout.members as u64);
                 order_stores();
                 format.store_release(FORMAT);
+                flush_write_combining();
                 order_all();
                 // Of two who come first with different numbers the later has written them.
                 header(found, bytes.load_acquire(), counts.load_acquire())?
@@ -155,26 +161,27 @@ impl Space {
         self.region.word(self.at(self.layout.yard(from, to)) + 8 * window)
     }
 
-    /// The lines of such a window, as its sender has them: all of one value; and the word of its credits.
+    /// The lines of such a window, as its sender has them: all of one value; and its credits. They are pushed out with the word that says
+    /// what the window is for.
     pub(crate) fn blank_window(
         &self,
         pair: (usize, usize),
         window: usize,
         blank: u64,
-    ) -> (StoreWindow, Word) {
+    ) -> (StoreWindow, Credits) {
         let at = self.at(self.layout.window(pair, window));
         let bytes = WINDOW_LINES as usize * LINE_BYTES;
         self.region.fill(at, bytes, blank);
-        let credits = self.region.word(at + bytes);
-        credits.store(0);
-        (self.region.store_window(at, WINDOW_LINES, StoreKernel::Cached), credits)
+        self.region.word(at + bytes).store(0);
+        let lines = self.region.store_window(at, WINDOW_LINES, StoreKernel::Cached);
+        (lines, Credits::new(&self.region, at + bytes))
     }
 
     /// As [`Space::blank_window`], as its receiver has it.
-    pub(crate) fn window(&self, pair: (usize, usize), window: usize) -> (LoadWindow, Word) {
+    pub(crate) fn window(&self, pair: (usize, usize), window: usize) -> (LoadWindow, Credits) {
         let at = self.at(self.layout.window(pair, window));
         let lines = self.region.load_window(at, WINDOW_LINES).for_sender(StoreKernel::Cached);
-        (lines, self.region.word(at + WINDOW_LINES as usize * LINE_BYTES))
+        (lines, Credits::new(&self.region, at + WINDOW_LINES as usize * LINE_BYTES))
     }
 
     /// The heartbeats of two slots, as the first has them.
@@ -187,6 +194,8 @@ impl Space {
     pub(crate) fn clear(&self, slot: usize) {
         let (start, end) = (self.at(self.layout.slot(slot)) + 64, self.at(self.layout.slot_end(slot)));
         self.region.fill(start, end - start, 0);
+        // Another thread beats for this member: its words are no older than these zeros.
+        self.push_out();
     }
 
     /// Makes a part of a slot's area zero, and gives its pages back where they are those of a file; `pace` decides when each piece goes.
@@ -200,6 +209,8 @@ impl Space {
         let is_given_back = !self.region.is_device() && self.region.remove_pages(at, bytes, pace).is_ok();
         if !is_given_back {
             self.region.fill_paced(at, bytes, 0, pace);
+            // Another thread may give the next segment its first bytes.
+            self.push_out();
         }
     }
 
@@ -248,17 +259,30 @@ impl Space {
         self.is_mute.load(Ordering::Relaxed)
     }
 
-    /// Makes a store that is seen after those before it, and soon. Memory that combines stores keeps no order of its own.
-    pub(crate) fn ordered(&self, store: impl FnOnce()) {
+    /// Makes stores that are seen after those before them, and soon; `None` if this member stores nothing any more. Memory that combines
+    /// stores keeps no order of its own, and may keep them in the core until it stores something else. So all that others look for is
+    /// stored in here: numbers of slots, beats, links, names, words of boards and of what is used, what windows are for, and messages. Credits
+    /// do the same ([`Credits`]). What is not: zeros of a slot and of an area, which are pushed out at their end; a window that is made blank,
+    /// which its word pushes out; and what a program stores into a segment, which a barrier or the next trigger pushes out.
+    pub(crate) fn ordered<T>(&self, store: impl FnOnce() -> T) -> Option<T> {
         if self.is_mute() {
-            return;
+            return None;
         }
-        if !self.region.is_device() {
-            return store();
+        if self.region.is_device() {
+            order_stores();
         }
-        order_stores();
-        store();
-        flush_write_combining();
+        let stored = store();
+        self.push_out();
+        Some(stored)
+    }
+
+    /// Empties the write-combining buffers of this core, if stores to the memory may be in them.
+    fn push_out(&self) {
+        if self.region.is_device() {
+            flush_write_combining();
+            #[cfg(test)]
+            PUSHES.with(|pushes| pushes.set(pushes.get() + 1));
+        }
     }
 
     /// Orders what this thread has stored before what it loads after this, as all see it. Stores to a device are on their way when they have
@@ -272,6 +296,12 @@ impl Space {
         }
         if self.is_intact() { Ok(()) } else { Err(Unconfirmed) }
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How often this thread has emptied its core's write-combining buffers.
+    pub(crate) static PUSHES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 /// What a header says, which anybody may have written, of a memory of `found` bytes.
@@ -302,6 +332,24 @@ mod tests {
 
     fn open(memory: &BarMemory, members: usize) -> Result<Arc<Space>, OpenError> {
         Space::open(memory, members, OnLoss::Fatal)
+    }
+
+    #[test]
+    fn what_is_stored_to_a_device_is_pushed_out_of_the_core() {
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        let device = Space::of(Source::of_test_bar(dir.path(), 4 << 20), 2, OnLoss::Fatal).unwrap();
+        let (_dir, memory) = memory(4 << 20);
+        let file = open(&memory, 2).unwrap();
+        for (space, expected) in [(device, 4), (file, 0)] {
+            let before = PUSHES.get();
+            space.publish(&space.board(0), 1, 7);
+            assert_eq!(space.ordered(|| space.beat(0).store(3)), Some(()));
+            space.clear(0);
+            space.punch(0, 0, 4096, &beeline_mmio::Unpaced);
+            assert_eq!(PUSHES.get() - before, expected, "{}", space.is_device());
+            space.mute();
+            assert_eq!(space.ordered(|| panic!("nothing is stored any more")), None::<()>);
+        }
     }
 
     #[test]

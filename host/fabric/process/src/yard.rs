@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use beeline_fabric::{MemberNumber, Place, Slot};
 use beeline_fabric_transfer::Credits;
 pub(crate) use beeline_fabric_transfer::{Inlet, Sender};
-use beeline_mmio::{MapError, MemoryOptions, Region, SharedMemory, StoreKernel, Word};
+use beeline_mmio::{MapError, MemoryOptions, Region, SharedMemory, StoreKernel};
 use beeline_spec::escape::blank_from_random;
 use beeline_window::{Receiver, WindowConfig, Writer};
 
@@ -56,19 +56,18 @@ impl Yard {
     pub(crate) fn sender(&self, owner: MemberNumber, place: Place) -> Sender {
         let (start, config) = (start_of(place.slot), config(owner, place));
         self.0.fill(start, WINDOW_BYTES, config.blank);
-        let credits = self.credits(place.slot);
-        credits.store(0);
-        Writer::new(self.0.store_window(start, LINES, StoreKernel::Cached), Credits::new(credits), config)
+        self.0.word(start + WINDOW_BYTES).store(0);
+        Writer::new(self.0.store_window(start, LINES, StoreKernel::Cached), self.credits(place.slot), config)
     }
 
     /// The end of the interrupt's member, for an entry that has a window.
     pub(crate) fn inlet(&self, owner: MemberNumber, place: Place) -> Inlet {
         let lines = self.0.load_window(start_of(place.slot), LINES).for_sender(StoreKernel::Cached);
-        Receiver::new(lines, Credits::new(self.credits(place.slot)), config(owner, place))
+        Receiver::new(lines, self.credits(place.slot), config(owner, place))
     }
 
-    fn credits(&self, slot: Slot) -> Word {
-        self.0.word(start_of(slot) + WINDOW_BYTES)
+    fn credits(&self, slot: Slot) -> Credits {
+        Credits::new(&self.0, start_of(slot) + WINDOW_BYTES)
     }
 }
 

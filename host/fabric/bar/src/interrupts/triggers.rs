@@ -93,7 +93,9 @@ impl BarDataTrigger {
         }
         self.link.check()?;
         let mut sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        let sent = sender.try_send(message);
+        // A message is no store of its own that something else would push out of the core: nobody is rung.
+        let sent =
+            self.link.shared.space.ordered(|| sender.try_send(message)).ok_or(Refusal::NotConnected)?;
         self.link.check_memory()?;
         match sent {
             Ok(Sent::Sent) => Ok(()),
@@ -166,5 +168,52 @@ impl BarMember {
                 }
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use beeline_mmio::OnLoss;
+
+    use super::*;
+    use crate::memory::{BarMemory, Source};
+    use crate::space::{PUSHES, Space};
+    use crate::{BarConfig, BarInterruptOptions};
+
+    /// Two members of a BAR that combines stores.
+    fn members(sysfs: &std::path::Path) -> [BarMember; 2] {
+        [4, 8].map(|node| {
+            let (members, on_loss) = (2, OnLoss::Fatal);
+            let space = Space::of(Source::of_test_bar(sysfs, 4 << 20), members, on_loss).unwrap();
+            let memory = BarMemory::File(sysfs.to_owned());
+            let (slot, adapter, nodes) = (None, AdapterNumber::new(0).unwrap(), [4, 8].map(NodeId).to_vec());
+            let node = NodeId(node);
+            BarMember::join(space, BarConfig { memory, members, slot, node, adapter, nodes, on_loss })
+                .unwrap()
+        })
+    }
+
+    #[test]
+    fn trigger_and_message_in_memory_of_a_device_are_pushed_out_of_the_core() {
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        let [owner, user] = members(dir.path());
+        let number = Some(InterruptNumber(3));
+        let options = BarInterruptOptions { number, ..Default::default() };
+        let (plain, data) =
+            (owner.create_interrupt(options).unwrap(), owner.create_data_interrupt(options).unwrap());
+        let to = (NodeId(4), InterruptNumber(3), AdapterNumber::new(0).unwrap());
+        let trigger = user.connect_interrupt(to.0, to.1, to.2, None).unwrap();
+        let data_trigger = user.connect_data_interrupt(to.0, to.1, to.2, None).unwrap();
+        let pushes = |act: &dyn Fn()| {
+            let before = PUSHES.get();
+            act();
+            PUSHES.get() - before
+        };
+        assert_eq!(pushes(&|| trigger.trigger().unwrap()), 1);
+        assert_eq!(pushes(&|| data_trigger.trigger(b"pushed").unwrap()), 1);
+        plain.wait(None).unwrap();
+        let mut message = [0; 8];
+        assert_eq!(data.wait(&mut message, None), Ok(6));
+        assert_eq!(&message[..6], b"pushed");
     }
 }

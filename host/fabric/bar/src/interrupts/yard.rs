@@ -6,7 +6,6 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use beeline_fabric::{MemberNumber, Place, Refusal, Trigger};
-use beeline_fabric_transfer::Credits;
 pub(crate) use beeline_fabric_transfer::{Inlet, Sender};
 use beeline_spec::escape::blank_from_random;
 use beeline_window::{Receiver, WindowConfig, Writer};
@@ -78,7 +77,7 @@ impl Yard {
         let word = word_of(place) | (window.times << TIMES_LSB) & !VALID;
         let config = config(owner, word);
         let (lines, credits) = self.space.blank_window(self.pair, at, config.blank);
-        let sender = Arc::new(Mutex::new(Writer::new(lines, Credits::new(credits), config)));
+        let sender = Arc::new(Mutex::new(Writer::new(lines, credits, config)));
         self.say(at, word);
         window.given = Some(Given { word, sender: Arc::clone(&sender), interrupt: interrupt.clone() });
         Some(sender)
@@ -126,7 +125,7 @@ pub(crate) fn inlet(
     (owner, word): (MemberNumber, u64),
 ) -> Inlet {
     let (lines, credits) = space.window(pair, at);
-    Receiver::new(lines, Credits::new(credits), config(owner, word))
+    Receiver::new(lines, credits, config(owner, word))
 }
 
 /// What both ends know: random numbers of members make a random blank, another for each time that a window is given.

@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use beeline_fabric::{Refusal, SequenceStart, SequenceStatus};
-use beeline_mmio::fence::{flush_write_combining, order_all};
+use beeline_mmio::fence::order_all;
 use beeline_window::{SendError, Sent};
 
 use super::terms::Received;
-use crate::credits::{Inlet, Sender};
+use crate::credits::{Inlet, Sender, push_out};
 use crate::segments::Sequences;
 
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl Ends {
 
     fn flush(&self) {
         if self.is_device {
-            flush_write_combining();
+            push_out();
         }
     }
 

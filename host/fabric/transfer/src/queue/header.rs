@@ -7,12 +7,11 @@
 //! ```
 
 use beeline_fabric::Refusal;
-use beeline_mmio::fence::flush_write_combining;
 use beeline_mmio::{Region, StoreKernel, Word};
 use beeline_spec::escape::{blank_from_random, is_blank_value};
 use beeline_window::{Receiver, WindowConfig, Writer};
 
-use crate::credits::{Credits, Inlet, Sender};
+use crate::credits::{Credits, Inlet, Sender, push_out};
 
 const FORMAT: u64 = 0x0bee_f002 << 32 | 1;
 const FORMAT_AT: usize = 0;
@@ -89,6 +88,10 @@ impl Words {
         self.region.word(self.start + at)
     }
 
+    fn credits(&self) -> Credits {
+        Credits::new(&self.region, self.start + CREDITS_AT)
+    }
+
     /// Makes the segment one of an end without a peer. Nobody else has it yet.
     pub(crate) fn begin(&self, room: Room, random: [u64; 2]) -> Header {
         let [number, blank] = [random[0] | 1, blank_from_random(random[1])];
@@ -132,21 +135,21 @@ impl Words {
         // Release: pairs with `peer`.
         self.word(PEER_AT).store_release(number);
         if self.is_device() {
-            flush_write_combining();
+            push_out();
         }
     }
 
     /// The end that sends into this segment, which is the other end's. Its credits come into `own`.
     pub(crate) fn sender(&self, header: &Header, own: &Words) -> Sender {
         let window = self.region.store_window(self.start + WINDOW_AT, header.room.lines, StoreKernel::Cached);
-        Writer::new(window, Credits::new(own.word(CREDITS_AT)), header.window())
+        Writer::new(window, own.credits(), header.window())
     }
 
     /// The end that receives from this segment, which is its own. Its credits go into `other`.
     pub(crate) fn inlet(&self, header: &Header, other: &Words) -> Inlet {
         let window = self.region.load_window(self.start + WINDOW_AT, header.room.lines);
         let lines = window.for_sender(StoreKernel::Cached);
-        Receiver::new(lines, Credits::new(other.word(CREDITS_AT)), header.window())
+        Receiver::new(lines, other.credits(), header.window())
     }
 }
 

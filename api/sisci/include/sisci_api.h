@@ -47,7 +47,10 @@
  * are lost, and it is connected to again once it goes on. The part of a process that ended without SCITerminate() is free after
  * that time, for which SCIOpen() waits where no other part is free. A file that is cut, or a device that is removed, takes the link
  * down: SCI_ERR_NO_LINK_ACCESS, also of waits, SCI_ERR_TRANSFER_FAILED of copies, SCI_CB_LOST of connections; segments are then removed
- * with SCI_FLAG_FORCE_REMOVE, because nobody knows who uses them. SCI_ERR_NOT_SUPPORTED: segments with SCI_FLAG_EMPTY, and so memory of
+ * with SCI_FLAG_FORCE_REMOVE, because nobody knows who uses them. The file stays at its path as long as a program uses it. Deleted or
+ * replaced, it is found to be so in a tenth of a second and is the same to those who use it as a file that is cut, but that what is mapped
+ * keeps its memory: whoever came later would meet none of them. SCIOpen() is SCI_ERR_NO_LINK_ACCESS, too, until SCITerminate() and
+ * SCIInitialize(), after which the program is one of those who use the new file. SCI_ERR_NOT_SUPPORTED: segments with SCI_FLAG_EMPTY, and so memory of
  * the program or a device behind them, for that is not in the file, and no other kernel can map it; segments that are shared or
  * attached; interrupts of a shared number (SCI_FLAG_SHARED_INT), and data interrupts of groups. The tables `[access]` and `[memory]`, and nodes with a `user`, are SCI_ERR_SYSTEM of
  * SCIInitialize().

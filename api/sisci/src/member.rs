@@ -20,7 +20,7 @@ use beeline_fabric::{
     AdapterNumber, Call, LocalEvent, LocalSegment, NodeId, Part, Refusal, RemoteEvent, RemoteSegment,
     SegmentId, Value,
 };
-use beeline_fabric_bar::{BarConfig, BarMember, BarMemory, OpenError};
+use beeline_fabric_bar::{BarConfig, BarMember, BarMemory, Lost, OpenError};
 use beeline_fabric_process::{
     Configuration, DmaQueue, FabricMember, Held, MapOptions, MessageQueue, NotCreated, NotMapped,
     NotRegistered, OneMemory, QueueConfig,
@@ -55,6 +55,14 @@ impl Member {
             either!(Member, &member, member => member.set_polling(true));
         }
         Ok(member)
+    }
+
+    /// Fails once the process is a member no more: what is made now could reach nobody.
+    pub(crate) fn check(&self) -> Outcome<()> {
+        match self {
+            Member::Process(_) => Ok(()),
+            Member::Bar(member) => member.lost().map_or(Ok(()), |lost| Err(no_member(&lost))),
+        }
     }
 
     pub(crate) fn node(&self) -> NodeId {
@@ -232,6 +240,19 @@ fn open_bar(memory: &OneMemory, config: &Configuration) -> Outcome<BarMember> {
         on_loss: OnLoss::Guarded(guard),
     };
     BarMember::open(config).map_err(|error| not_of_memory(&error))
+}
+
+/// Why this process is a member no more, by the code that its other calls have.
+#[cold]
+fn no_member(lost: &Lost) -> Failure {
+    let code = match lost {
+        Lost::Displaced => errors::SYSTEM,
+        Lost::NoMemory | Lost::NoFile { .. } => errors::NO_LINK_ACCESS,
+    };
+    failure(
+        code,
+        format!("this process is a member of the fabric no more: {lost}; call SCITerminate, and begin anew"),
+    )
 }
 
 /// Why this process is no member of those who share a memory. `errno` is the number that the kernel gave, if it was the kernel.

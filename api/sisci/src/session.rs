@@ -119,6 +119,7 @@ pub(crate) fn open() -> Outcome<Arc<Session>> {
     Ok(session)
 }
 
+        session.member.check()?;
 /// The session, if the process has joined the fabric.
 pub(crate) fn current() -> Option<Arc<Session>> {
     library().session.clone()

@@ -3,7 +3,7 @@
 //!
 //! A step is `WHO: CALL -> ANSWER`. With `~>` the call is made until it gives the answer, for what another process or thread brings about;
 //! an answer that ends with `*` is the beginning of one. `WHO: !kill`, `!STOP` and `!CONT` are done to the player, `!link down` and
-//! `!link up` to its adapter 0, `!link1 down` to its adapter 1; `!cut BYTES` leaves so many bytes of the file that all share. A case is of
+//! `!link up` to its adapter 0, `!link1 down` to its adapter 1; `!cut BYTES` leaves so many bytes of the file that all share, and `!delete` none. A case is of
 //! the players that it names, `owner` of node 4 and `user` of node 8 unless it says otherwise, and each has opened the descriptor `sd`
 //! unless the case is `raw`; `config` is their configuration. What members have that share a `kernel`, or that share a `file`, is a case or
 //! a script that is `on` that one alone.
@@ -223,6 +223,10 @@ fn play((program, ground): (&Path, Ground), case: &Value) -> Result<(), String> 
         }
         if let Some((_, bytes)) = step.split_once(": !cut ") {
             ground.cut(place.path(), bytes.parse().unwrap());
+            continue;
+        }
+        if step.ends_with(": !delete") {
+            ground.delete(place.path());
             continue;
         }
         take(&mut players, step).map_err(|found| format!("{}: {step}\n    {found}", text("name", "?")))?;

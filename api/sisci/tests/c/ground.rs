@@ -53,6 +53,12 @@ impl Ground {
         std::fs::File::options().write(true).open(memory(place)).unwrap().set_len(bytes).unwrap();
     }
 
+    /// Deletes the file, which the next program makes anew.
+    pub fn delete(self, place: &Path) {
+        assert_eq!(self, Ground::File);
+        std::fs::remove_file(memory(place)).unwrap();
+    }
+
     /// A program that finds the others in a folder.
     pub fn command(self, program: impl AsRef<OsStr>, place: &Path, node: &str) -> Command {
         let mut command = match self {

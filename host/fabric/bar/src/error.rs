@@ -8,6 +8,19 @@ use beeline_mmio::SegmentError;
 
 use crate::layout::Layout;
 
+/// Why a process is a member no more. What it has mapped stays mapped.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Lost {
+    #[error(
+        "another process has taken this one's slot of the memory, because this one was silent for too long"
+    )]
+    Displaced,
+    #[error("the memory is gone: its file was cut, or its device was removed")]
+    NoMemory,
+    #[error("{} was deleted or replaced while it was used: whoever opens it now uses another file", path.display())]
+    NoFile { path: PathBuf },
+}
+
 /// Why a process does not become a member.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -62,6 +75,9 @@ pub enum OpenError {
     /// Every slot has a member that lives, or memory that somebody who lives has mapped.
     #[error("all {slots} slots of the memory are taken")]
     Full { slots: usize },
+    /// The process was a member, and is none any more.
+    #[error(transparent)]
+    Lost(Lost),
     /// The kernel gives no random numbers.
     #[error("no random number: {0}")]
     Random(getrandom::Error),

@@ -33,7 +33,7 @@ mod words;
 pub use beeline_fabric_transfer::{
     DmaDirection, DmaJob, DmaLocal, DmaQueue, DmaTransfer, MessageQueue, QueueConfig, Received, Sent,
 };
-pub use error::{NotMapped, OpenError};
+pub use error::{Lost, NotMapped, OpenError};
 pub use groups::BarHeld;
 pub use interrupts::{
     BarDataInterrupt, BarDataTrigger, BarInterrupt, BarInterruptOptions, BarTrigger, NotTaken,

@@ -15,7 +15,7 @@ use beeline_heartbeat::MappedFile;
 use beeline_mmio::{OnLoss, ThisProcess, thread};
 
 use crate::claim::claim;
-use crate::error::{NotMapped, OpenError};
+use crate::error::{Lost, NotMapped, OpenError};
 use crate::joint::Joints;
 use crate::map::{BarMap, BarMapOptions};
 use crate::memory::BarMemory;
@@ -105,7 +105,7 @@ impl BarMember {
         let member = BarMember { shared, engine };
         served.map(drop)?;
         member.await_others();
-        Ok(member)
+        member.lost().map_or(Ok(member), |lost| Err(OpenError::Lost(lost)))
     }
 
     /// Has whoever waits look over and over instead of sleeping, from the next wait on, or no more. Each thread that waits takes a core.
@@ -127,6 +127,11 @@ impl BarMember {
             Ok::<_, std::convert::Infallible>(is_there.then_some(()))
         };
         let Ok(_or_not) = wait_with(WaitPolicy::new().spins(0).yields(0), Some(until), all_there);
+    }
+
+    /// Why this process is a member no more; `None` while it is one. Its calls are refused, and it can join once more when this is dropped.
+    pub fn lost(&self) -> Option<Lost> {
+        self.shared.lost()
     }
 
     /// The node that this process is of.

@@ -74,7 +74,10 @@ impl BarMemory {
                 if file.metadata().map_err(failed)?.len() == 0 {
                     return Err(OpenError::Empty { path: path.clone() });
                 }
-                Ok(Source::File(file))
+                let is_named = file.metadata().map_err(failed)?.nlink() != 0;
+                // The program may change its working directory.
+                let path = is_named.then(|| std::path::absolute(path)).transpose().map_err(failed)?;
+                Ok(Source::File { file, path })
             }
         }
     }
@@ -109,14 +112,10 @@ fn check_file_system(file: &File, path: &Path) -> Result<u64, OpenError> {
 /// The memory as it was opened, to be mapped in parts: a path may be another file's by then.
 #[derive(Debug)]
 pub(crate) enum Source {
-    File(File),
+    /// `path` is where others find it; `None`: nowhere, as a file without a name that was passed on.
+    File { file: File, path: Option<PathBuf> },
     /// `sysfs` is `/sys` but in tests.
-    Bar {
-        sysfs: PathBuf,
-        address: PciAddress,
-        index: u8,
-        kind: BarKind,
-    },
+    Bar { sysfs: PathBuf, address: PciAddress, index: u8, kind: BarKind },
 }
 
 impl Source {
@@ -125,7 +124,7 @@ impl Source {
             Source::Bar { sysfs, address, index, kind } => {
                 MappedSegment::bar_under(sysfs, *address, *index, *kind, &options)
             }
-            Source::File(file) => map_file(file, options),
+            Source::File { file, .. } => map_file(file, options),
         }
     }
 
@@ -133,8 +132,26 @@ impl Source {
     pub(crate) fn page_bytes(&self) -> io::Result<u64> {
         match self {
             // The blocks of a file of huge pages are those pages.
-            Source::File(file) => Ok(file.metadata()?.blksize().max(PAGE_BYTES)),
+            Source::File { file, .. } => Ok(file.metadata()?.blksize().max(PAGE_BYTES)),
             Source::Bar { .. } => Ok(PAGE_BYTES),
+        }
+    }
+
+    /// The path at which others do not find this file any more: it has no name, or another file has its. What cannot be seen is no evidence,
+    /// as of a program that has changed its root.
+    pub(crate) fn lost_path(&self) -> Option<&Path> {
+        let Source::File { file, path: Some(path) } = self else { return None };
+        let own = file.metadata().ok()?;
+        let is_replaced =
+            || path.metadata().is_ok_and(|found| (found.dev(), found.ino()) != (own.dev(), own.ino()));
+        (own.nlink() == 0 || is_replaced()).then_some(path)
+    }
+
+    /// Where others find it, if it is a file.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Source::File { path, .. } => path.as_deref(),
+            Source::Bar { .. } => None,
         }
     }
 
@@ -261,6 +278,31 @@ mod tests {
         File::create(&path).unwrap();
         let refused = BarMemory::File(path.clone()).open().unwrap_err().to_string();
         assert!(refused.starts_with(&format!("{} is empty", path.display())), "{refused}");
+    }
+
+    #[test]
+    fn file_is_lost_that_is_deleted_or_replaced_and_not_one_that_is_out_of_sight() {
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        let path_of = |name: &str| dir.path().join(name);
+        let open = |name: &str| {
+            BarMemory::make_file(&path_of(name), 1 << 20, 2).unwrap();
+            BarMemory::File(path_of(name)).open().unwrap()
+        };
+        let [deleted, replaced, moved] = ["deleted", "replaced", "moved"].map(open);
+        assert!([&deleted, &replaced, &moved].iter().all(|source| source.lost_path().is_none()));
+        std::fs::remove_file(path_of("deleted")).unwrap();
+        std::fs::rename(path_of("moved"), path_of("elsewhere")).unwrap();
+        std::fs::hard_link(path_of("replaced"), path_of("kept")).unwrap();
+        std::fs::remove_file(path_of("replaced")).unwrap();
+        assert_eq!((replaced.lost_path(), moved.lost_path()), (None, None));
+        std::fs::write(path_of("replaced"), "another").unwrap();
+        assert_eq!(deleted.lost_path(), Some(path_of("deleted").as_path()));
+        assert_eq!(replaced.lost_path(), Some(path_of("replaced").as_path()));
+        let BarMemory::File(unnamed) = BarMemory::of_path(Path::new("/proc/self/fd")) else { unreachable!() };
+        let Source::File { file, .. } = &deleted else { unreachable!() };
+        let fd = std::os::fd::AsRawFd::as_raw_fd(file).to_string();
+        let unnamed = BarMemory::File(unnamed.join(fd)).open().unwrap();
+        assert_eq!(unnamed.lost_path(), None, "it never had a path");
     }
 
     /// `/proc` is no memory, nor are the sources of this crate where they are on a disk.

@@ -20,6 +20,7 @@ use beeline_fabric::{
 use beeline_heartbeat::MappedFile;
 use beeline_mmio::{SharedMemory, ThisProcess};
 
+use crate::error::Lost;
 use crate::interrupts::waited::{Waited, What};
 use crate::joint::{Holding, Joints};
 use crate::names::OwnNames;
@@ -100,6 +101,9 @@ pub(crate) enum Standing {
     Displaced,
     /// Memory is gone under the mapping.
     NoMemory,
+    /// The file was deleted, or another one has its path: whoever comes meets others, and none of these. Stopping here is what lets a program
+    /// meet them too, by joining once more.
+    NoFile,
     /// It leaves as soon as nothing is mapped any more: until then it beats, so that nobody takes its slot.
     Leaving,
     Left,
@@ -185,8 +189,20 @@ impl Shared {
         self.check_process()?;
         match self.lock().standing {
             Standing::Here => Ok(()),
-            Standing::NoMemory => Err(Refusal::NoLinkAccess),
+            Standing::NoMemory | Standing::NoFile => Err(Refusal::NoLinkAccess),
             Standing::Displaced | Standing::Leaving | Standing::Left => Err(Refusal::System),
+        }
+    }
+
+    /// Why this member is one no more.
+    pub(crate) fn lost(&self) -> Option<Lost> {
+        match self.lock().standing {
+            Standing::Here | Standing::Leaving | Standing::Left => None,
+            Standing::Displaced => Some(Lost::Displaced),
+            Standing::NoMemory => Some(Lost::NoMemory),
+            Standing::NoFile => {
+                Some(Lost::NoFile { path: self.space.source.path().map(Into::into).unwrap_or_default() })
+            }
         }
     }
 
@@ -216,6 +232,8 @@ impl Shared {
 
     fn wait(&self, ticket: Ticket) -> Result<Value, Refusal> {
         let look = |_| {
+            // Before the outcome, which comes with the loss: a wait for an event is told that all is lost.
+            let standing = self.check();
             let outcome = self.lock().outcomes.remove(&ticket);
             match outcome {
                 Some(Ok(Value::LocalEvent(event))) => {
@@ -225,7 +243,7 @@ impl Shared {
                 None => {}
             }
             self.tend();
-            self.check().map(|()| None)
+            standing.map(|()| None)
         };
         let found = wait_with(self.policy(WaitPolicy::new().spins(100)), None, look)?;
         found.ok_or(Refusal::System)
@@ -265,6 +283,11 @@ impl Shared {
         }
         let time = Duration::from_nanos(now.0);
         if time >= state.next_beat {
+            if let Some(path) = self.space.source.lost_path() {
+                tracing::error!(path = %path.display(), "the file that members share was deleted or replaced");
+                self.space.lose();
+                return self.lose(state, Standing::NoFile, now);
+            }
             if state.beats != 0 && time > state.next_beat + Heartbeat::of::<MappedFile>().bound() {
                 state.suspect_holdings();
             }

@@ -33,6 +33,8 @@ pub(crate) struct Space {
     pub(crate) layout: Layout,
     /// Nothing is stored any more.
     is_mute: AtomicBool,
+    /// Whoever comes does not find the memory.
+    is_lost: AtomicBool,
 }
 
 /// Words of a board or of what is used: those of one kind, and those of another behind them, each a power of two.
@@ -91,7 +93,15 @@ impl Space {
             FORMAT => header(found, bytes.load_acquire(), counts.load_acquire())?,
             found => return Err(OpenError::NotOurs { found }),
         };
-        Ok(Arc::new(Space { segment, source, on_loss, region, layout, is_mute: AtomicBool::new(false) }))
+        Ok(Arc::new(Space {
+            segment,
+            source,
+            on_loss,
+            region,
+            layout,
+            is_mute: AtomicBool::new(false),
+            is_lost: AtomicBool::new(false),
+        }))
     }
 
     /// Looks whether the header still is that of the layout: who came first at the same time may have written another one.
@@ -237,10 +247,18 @@ impl Space {
         self.region.is_device()
     }
 
-    /// Whether nothing that was accessed was gone.
+    /// Whether nothing that was accessed was gone, and others find the memory.
     #[inline]
     pub(crate) fn is_intact(&self) -> bool {
-        self.segment.is_intact()
+        // Relaxed: who does not see it yet has looked before.
+        self.segment.is_intact() && !self.is_lost.load(Ordering::Relaxed)
+    }
+
+    /// Others do not find the memory any more ([`Source::lost_path`]). Nothing is stored: they find that out by themselves, and are to
+    /// learn the same, that all is lost and not that a link is down.
+    pub(crate) fn lose(&self) {
+        self.mute();
+        self.is_lost.store(true, Ordering::Relaxed);
     }
 
     /// Stores a word of a table; nothing if there is no such word.

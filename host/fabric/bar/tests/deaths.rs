@@ -233,6 +233,34 @@ fn file_that_is_cut_takes_the_link_down_and_no_process() {
     user.finish();
 }
 
+#[test]
+fn file_that_is_deleted_or_replaced_takes_the_link_down_and_who_joins_again_meets_the_others() {
+    for is_replaced in [false, true] {
+        let memory = Memory::new();
+        let (mut owner, mut user) = joined(&memory);
+        owner.expect("map-local s 0 1000", "ok 1000");
+        owner.expect("wait-local s forever", "Connect(NodeId(8))");
+        user.expect("start s", "Ok");
+        user.begin("wait-remote s forever");
+        memory.replace_file(is_replaced);
+        assert_eq!(user.hear(), "Lost");
+        user.until("connect t 4 7 0", "NoLinkAccess");
+        owner.until("create t 8 64", "NoLinkAccess");
+        user.expect("check s", "NotRetriable");
+        // What both have mapped is the memory that it was.
+        user.expect("store s 0 kept", "ok");
+        owner.expect("load s 0 4", "kept");
+        if is_replaced {
+            let mut next = memory.member_in(4, 0);
+            make(&mut next);
+            let mut again = memory.member_in(8, 1);
+            again.expect("connect s 4 7 forever", "ok 1000");
+            [next, again].into_iter().for_each(Process::finish);
+        }
+        [owner, user].into_iter().for_each(Process::finish);
+    }
+}
+
 /// What is left of the file: all of slots 0 to 2, and of slot 3 its own line, its names and the header of its board, and not what it stores
 /// for others. Slots are 110 pages each.
 const LEFT: u64 = (2 + 3 * 110 + 1 + 4 + 1) * 4096;

@@ -83,6 +83,15 @@ impl Memory {
         &self.path
     }
 
+    /// Deletes the file, and perhaps puts another one in its place.
+    pub fn replace_file(&self, is_replaced: bool) {
+        let bytes = self.path.metadata().unwrap().len();
+        std::fs::remove_file(&self.path).unwrap();
+        if is_replaced {
+            File::create_new(&self.path).unwrap().set_len(bytes).unwrap();
+        }
+    }
+
     pub fn config(&self, node: u16) -> BarConfig {
         config(&self.path, node, None)
     }

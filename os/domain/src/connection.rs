@@ -26,6 +26,11 @@ use crate::{Peer, Reply};
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a full backlog is tried again: a unix socket cannot be polled for room in it.
 const BACKLOG_RETRY: Duration = Duration::from_millis(1);
+/// How often who connects asks whether the answer is still wanted.
+const WANTED_AGAIN: Duration = Duration::from_millis(20);
+
+/// Whether whoever connects still wants to.
+pub(crate) type IsWanted<'a> = &'a dyn Fn() -> bool;
 
 /// A connection to the owner of an offer. Dropping it closes it in order.
 #[derive(Debug)]
@@ -102,6 +107,7 @@ pub(crate) struct Reached<'a> {
     credentials: Credentials,
     timeout: Duration,
     deadline: Instant,
+    is_wanted: IsWanted<'a>,
 }
 
 /// One that the owner has been told something over.
@@ -111,6 +117,7 @@ struct Asking<'a> {
     opening: Opening,
     timeout: Duration,
     deadline: Instant,
+    is_wanted: IsWanted<'a>,
 }
 
 impl<'a> Reached<'a> {
@@ -118,31 +125,32 @@ impl<'a> Reached<'a> {
     pub(crate) fn reach(
         shared: &'a Arc<Shared>,
         name: &str,
-        timeout: Duration,
+        (timeout, is_wanted): (Duration, IsWanted<'a>),
         token: Option<&'a Token>,
     ) -> Result<Self, ConnectError> {
         let name = Name::new(name)?;
         shared.check_thread()?;
         let deadline = deadline_after(timeout);
         let mut owner = OwnerName { path: shared.place().socket_path(&name), pid: 0 };
-        let channel = Channel::new(reach(shared, &name, &owner, timeout, deadline)?, End::Client);
+        let channel =
+            Channel::new(reach(shared, &name, &owner, (timeout, deadline, is_wanted))?, End::Client);
         let credentials = credentials(channel.fd().as_fd()).map_err(|error| owner.unwatched(error))?;
         owner.pid = credentials.pid;
         let expected = shared.place().owner_uid();
         if !shared.place().is_owner(credentials.uid) {
             return Err(ConnectError::Impostor { path: owner.path, found: credentials.uid, expected });
         }
-        Ok(Reached { shared, owner, token, channel, credentials, timeout, deadline })
+        Ok(Reached { shared, owner, token, channel, credentials, timeout, deadline, is_wanted })
     }
 
     /// Looks from now on whether the owner lives.
     fn watch(self) -> Result<Asking<'a>, ConnectError> {
-        let Reached { shared, owner, channel, credentials, timeout, deadline, .. } = self;
+        let Reached { shared, owner, channel, credentials, timeout, deadline, is_wanted, .. } = self;
         let disposer = shared.reactor().disposer();
         match Evidence::of_named(channel.fd().as_fd(), credentials) {
             Ok(evidence) => {
                 let opening = Opening::new(channel, evidence, disposer.clone());
-                Ok(Asking { shared, owner, opening, timeout, deadline })
+                Ok(Asking { shared, owner, opening, timeout, deadline, is_wanted })
             }
             Err(error) => {
                 channel.close();
@@ -207,7 +215,13 @@ impl<'a> Reached<'a> {
 
 impl Asking<'_> {
     fn answer(&mut self, serial: u32) -> Result<(Reply, Peer), ConnectError> {
-        let mail = self.opening.wait(serial, self.deadline);
+        let mail = loop {
+            let until = self.deadline.min(Instant::now() + WANTED_AGAIN);
+            let mail = self.opening.wait(serial, until);
+            if mail.is_some() || until == self.deadline || !(self.is_wanted)() {
+                break mail;
+            }
+        };
         let owner = OwnerName { path: self.owner.path.clone(), pid: self.owner.pid };
         owner.open(mail, self.timeout)
     }
@@ -235,11 +249,11 @@ impl Connection {
         name: &str,
         request: &[u8],
         fds: &[BorrowedFd<'_>],
-        timeout: Duration,
+        wait: (Duration, IsWanted<'_>),
         token: Option<&Token>,
     ) -> Result<(Self, Reply), ConnectError> {
         check_size(request, fds)?;
-        Reached::reach(shared, name, timeout, token)?.ask(request, fds)
+        Reached::reach(shared, name, wait, token)?.ask(request, fds)
     }
 
     /// Asks the owner for something more; waits at most [`DEFAULT_TIMEOUT`].
@@ -349,8 +363,7 @@ fn reach(
     shared: &Shared,
     name: &Name,
     owner: &OwnerName,
-    timeout: Duration,
-    deadline: Instant,
+    (timeout, deadline, is_wanted): (Duration, Instant, IsWanted<'_>),
 ) -> Result<OwnedFd, ConnectError> {
     loop {
         match shared.place().connect(name) {
@@ -361,7 +374,9 @@ fn reach(
                 return Err(ConnectError::OwnerDied { path: owner.path.clone(), pid: None });
             }
             Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) if Instant::now() < deadline => std::thread::sleep(BACKLOG_RETRY),
+            Err(Errno::AGAIN) if Instant::now() < deadline && is_wanted() => {
+                std::thread::sleep(BACKLOG_RETRY)
+            }
             Err(Errno::AGAIN) => {
                 return Err(ConnectError::TimedOut { path: owner.path.clone(), pid: None, waited: timeout });
             }

@@ -150,7 +150,7 @@ impl Domain {
         token: Option<&'a Token>,
     ) -> Result<Reached<'a>, ConnectError> {
         let shared = self.0.of_this_process().map_err(|error| ConnectError::Reopen(Box::new(error)))?;
-        Reached::reach(shared, name, DEFAULT_TIMEOUT, token)
+        Reached::reach(shared, name, (DEFAULT_TIMEOUT, &|| true), token)
     }
 
     /// Connects to the owner of `name` with a first request; waits at most [`DEFAULT_TIMEOUT`].
@@ -180,7 +180,23 @@ impl Domain {
         timeout: Duration,
     ) -> Result<(Connection, Reply), ConnectError> {
         let shared = self.0.of_this_process().map_err(|error| ConnectError::Reopen(Box::new(error)))?;
-        Connection::open(shared, name, request, fds, timeout, None)
+        Connection::open(shared, name, request, fds, (timeout, &|| true), None)
+    }
+
+    /// Connects as [`Domain::connect_within`] does, and gives up some 20 ms after `is_wanted` says `false`: the owner may be stopped, and
+    /// who wanted the connection may end meanwhile. That is [`ConnectError::TimedOut`].
+    ///
+    /// # Errors
+    /// As [`Domain::connect_within`].
+    pub fn connect_while(
+        &self,
+        name: &str,
+        request: &[u8],
+        fds: &[BorrowedFd<'_>],
+        (timeout, is_wanted): (Duration, &dyn Fn() -> bool),
+    ) -> Result<(Connection, Reply), ConnectError> {
+        let shared = self.0.of_this_process().map_err(|error| ConnectError::Reopen(Box::new(error)))?;
+        Connection::open(shared, name, request, fds, (timeout, is_wanted), None)
     }
 
     /// Connects as [`Domain::connect_within`] does, and first proves that this process has the other side of a token that was
@@ -199,7 +215,7 @@ impl Domain {
         timeout: Duration,
     ) -> Result<(Connection, Reply), ConnectError> {
         let shared = self.0.of_this_process().map_err(|error| ConnectError::Reopen(Box::new(error)))?;
-        Connection::open(shared, name, request, fds, timeout, Some(token))
+        Connection::open(shared, name, request, fds, (timeout, &|| true), Some(token))
     }
 }
 

@@ -98,6 +98,7 @@ impl FabricMember {
             state: Mutex::new(State::new(tables, member, bells)),
             started: Instant::now(),
             process: ThisProcess::get(),
+            has_left: AtomicBool::new(false),
             polls: AtomicBool::new(false),
             terms: RwLock::default(),
             exports: RwLock::default(),

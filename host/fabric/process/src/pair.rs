@@ -18,7 +18,8 @@ use crate::words::{BOARD, CLAIMS, Published, View, WordsError};
 use crate::yard::Yard;
 
 /// How long a member may take to answer. One that is stopped never does; whoever connects to its segments waits so long.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+/// A unit test is not to end by it.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 1000 } else { 5 });
 
 /// A member that this one uses, or is used by.
 #[derive(Debug)]
@@ -141,19 +142,20 @@ pub(crate) enum ReachError {
 /// A member that is reached: the pair, and what its segments are used by.
 pub(crate) type Reachable = (Pair, Reached<View, Published>);
 
-/// Connects to a member of a node. Blocks until it has answered.
+/// Connects to a member of a node. Blocks until it has answered, or `is_wanted` says that nobody waits for that any more.
 pub(crate) fn reach(
     domain: &Domain,
     (node, member): (NodeId, MemberNumber),
     own: Who,
-    rung: [&Flag; 2],
+    (rung, is_wanted): ([&Flag; 2], &dyn Fn() -> bool),
 ) -> Result<Reachable, ReachError> {
     let (claims, _, memory) = Published::new("beeline-claims", CLAIMS)?;
     let (yard, yard_memory) = Yard::create()?;
     let name = offer_name(node, member);
     let hello = Hello { who: own, yard_bytes: yard_memory.bytes() as u64 };
     let passed = [memory.fd(), yard_memory.fd()];
-    let (connection, reply) = domain.connect_within(&name, &hello.to_bytes(), &passed, PATIENCE)?;
+    let (connection, reply) =
+        domain.connect_while(&name, &hello.to_bytes(), &passed, (PATIENCE, is_wanted))?;
     let (board, bank, bells) = welcomed(&reply.payload, reply.fds, &domain.disposer())?;
     let peer = connection.peer().clone();
     let rings = rung.map(|bell| peer.watch_rings(bell));

@@ -61,6 +61,8 @@ pub(crate) struct Shared {
     pub(crate) state: Mutex<State>,
     pub(crate) started: Instant,
     pub(crate) process: ThisProcess,
+    /// Nobody waits any more for what threads of this member are told by others.
+    pub(crate) has_left: AtomicBool,
     /// Nothing of this member sleeps, and nobody has to wake it.
     pub(crate) polls: AtomicBool,
     pub(crate) terms: RwLock<Arc<Terms>>,
@@ -231,6 +233,8 @@ impl Shared {
         if self.check_process().is_err() {
             return;
         }
+        // Relaxed: threads look at it over and over.
+        self.has_left.store(true, Ordering::Relaxed);
         self.enter(|state, _| state.member.leave());
         self.let_go_of_all_programs_memory();
         let interrupts = std::mem::take(&mut self.lock().interrupts);

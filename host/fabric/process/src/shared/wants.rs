@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use beeline_fabric::{MemberNumber, NodeId, PairId, Reached, Want};
 use beeline_mmio::{SharedMemory, thread};
@@ -92,7 +93,10 @@ impl Shared {
         let is_itself = (node, member) == (self.own.node, self.own.member);
         let reachable = match self.names.domain_of(node) {
             _ if is_itself => self.reach_itself().map_err(Into::into),
-            Some(domain) => reach(&domain, (node, member), self.own, self.rung()),
+            Some(domain) => {
+                let is_wanted = || !self.has_left.load(Ordering::Relaxed);
+                reach(&domain, (node, member), self.own, (self.rung(), &is_wanted))
+            }
             None => Err(ReachError::Closed),
         };
         let reached = match reachable {
@@ -134,10 +138,11 @@ impl Drop for Unused {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::OwnedFd;
     use std::path::Path;
-    use std::sync::mpsc::{Receiver, channel};
+    use std::sync::mpsc::{Receiver, Sender, channel};
 
-    use beeline_domain::DomainConfig;
+    use beeline_domain::{Answer, Domain, DomainConfig, Peer, Refusal, Service};
     use beeline_fabric::{AdapterNumber, Call, LocalSegment, Part, SegmentId, Value};
     use beeline_fabric_transfer::Of;
     use rustix::fs::fstat;
@@ -145,6 +150,7 @@ mod tests {
     use super::*;
     use crate::map::{Map, MapOptions};
     use crate::member::{FabricConfig, FabricMember};
+    use crate::names::offer_name;
 
     /// Keeps the disposer's thread until the test lets go of the other end.
     struct Holding(Receiver<()>);
@@ -192,6 +198,45 @@ mod tests {
             assert_eq!(wants.iter().any(|want| matches!(want, Want::Ring(_))), !polls);
             user.shared.carry_out_all(wants);
         }
+    }
+
+    /// Says nothing until the test has ended.
+    struct Silent(Receiver<()>, Sender<()>);
+
+    impl Service for Silent {
+        fn connected(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+            self.1.send(()).unwrap();
+            let _ = self.0.recv();
+            Err(Refusal::new("the test has ended"))
+        }
+
+        fn requested(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+            Err(Refusal::new("there is nothing"))
+        }
+
+        fn departed(&mut self, _: &Peer) {}
+    }
+
+    #[test]
+    fn who_leaves_waits_for_no_member_that_does_not_answer() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = DomainConfig { root: Some(dir.path().to_owned()), name: "fabric".to_owned() };
+        let (lets_go, held) = channel();
+        let (says, hears) = channel();
+        let stopped = MemberNumber::new(NodeId(4), 7 << 16);
+        let domain = Domain::open(&config).unwrap();
+        let offer = domain.offer(&offer_name(NodeId(4), stopped), Box::new(Silent(held, says))).unwrap();
+        let member = member(dir.path());
+        let shared = Arc::clone(&member.shared);
+        shared.reach_itself().unwrap();
+        // Of who uses this member: nobody waits for what is reached.
+        let pair = *shared.lock().pairs.keys().next().unwrap();
+        let reaching = std::thread::spawn(move || shared.reach(pair, NodeId(4), stopped).len());
+        hears.recv().unwrap();
+        drop(member);
+        assert_eq!(reaching.join().unwrap(), 0);
+        drop(lets_go);
+        drop(offer);
     }
 
     #[test]

@@ -25,7 +25,8 @@
  * are `node`, `domain`, `polls` (true: nothing of this process sleeps, see POLLING), `sysfs` (where the kernel shows devices, if not in
  * /sys), the tables `[memory]` (see MEMORY), `[access]` (see ACCESS) and `[adapters]` (see ADAPTERS), and for each node a table
  * `[[nodes]]` with its `id` (1 to 251), `name` and `adapters`, a list of numbers. Without such a table there are the nodes 1 to 251, each with the adapter 0.
- * Programs of one domain meet in the folder that BEELINE_ROOT names, else in /tmp/beeline-<uid>.
+ * Programs of one domain meet in the folder that BEELINE_ROOT names, else in /tmp/beeline-<uid>. If it cannot be used, SCIInitialize() is
+ * SCI_ERR_SYSTEM.
  *
  * ONE MEMORY. Programs that have no kernel in common (guests that share a BAR, containers that share a file) meet in that memory: the
  * table `[fabric]` of the configuration has its path, `memory`, before which BEELINE_FABRIC_MEMORY counts: a file on tmpfs or

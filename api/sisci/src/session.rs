@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::Duration;
 
+use beeline_domain::{Domain, DomainError};
 use beeline_fabric::{AdapterNumber, Call, Refusal, Value};
 use beeline_fabric_process::{ConfigError, Configuration};
 use beeline_ffi::{EINVAL, Failure, Outcome, set_errno};
@@ -64,7 +65,11 @@ pub(crate) struct Belongs {
 pub(crate) fn initialize() -> Outcome<()> {
     let mut library = library();
     if library.initialized == 0 {
-        library.config = Some(Configuration::read().map_err(|error| misconfigured(&error))?);
+        let config = Configuration::read().map_err(|error| misconfigured(&error))?;
+        if config.one_memory.is_none() {
+            Domain::check(&config.fabric.domain).map_err(|error| no_place(&error))?;
+        }
+        library.config = Some(config);
     }
     library.initialized = library.initialized.saturating_add(1);
     Ok(())
@@ -78,6 +83,12 @@ fn misconfigured(error: &ConfigError) -> Failure {
     };
     set_errno(number.unwrap_or(EINVAL));
     failure(errors::SYSTEM, error.to_string())
+}
+
+/// The folder in which programs meet cannot be used.
+fn no_place(error: &DomainError) -> Failure {
+    set_errno(EINVAL);
+    failure(errors::SYSTEM, format!("programs cannot meet where the configuration says: {error}"))
 }
 
 /// Ends what `initialize` began. What the program still has is removed with the last end.
@@ -108,6 +119,7 @@ pub(crate) fn open() -> Outcome<Arc<Session>> {
     let mut library = library();
     let config = library.config.clone().ok_or_else(not_initialized)?;
     if let Some(session) = &library.session {
+        session.member.check()?;
         return Ok(Arc::clone(session));
     }
     let adapters = (config.fabric.adapters.clone(), config.fails_over);
@@ -119,7 +131,6 @@ pub(crate) fn open() -> Outcome<Arc<Session>> {
     Ok(session)
 }
 
-        session.member.check()?;
 /// The session, if the process has joined the fabric.
 pub(crate) fn current() -> Option<Arc<Session>> {
     library().session.clone()

@@ -124,6 +124,16 @@ fn errno_says_why_the_configuration_is_not_taken() {
 }
 
 #[test]
+fn folder_that_cannot_be_used_is_found_by_initialize() {
+    let fabric = Fabric::new();
+    let mut program = fabric.program("4");
+    fabric.set_mode(0o777);
+    program.expect("errno_of_initialize", &format!("SYSTEM {}", Errno::INVAL.raw_os_error()));
+    fabric.set_mode(0o700);
+    program.run(&["initialize", "open sd"]);
+}
+
+#[test]
 fn errno_says_why_the_one_memory_is_not_joined_or_is_zero() {
     let fabric = Fabric::new();
     fabric.configure("[fabric]\nmemory = \"/dev/shm/beeline-that-is-not-there\"\n");

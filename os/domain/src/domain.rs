@@ -48,6 +48,14 @@ impl Domain {
         Self::in_place(Place::open_own(config)?)
     }
 
+    /// Whether a domain can be opened where a configuration says: its folder is made if it is not there, and nothing is started.
+    ///
+    /// # Errors
+    /// As [`Domain::open`].
+    pub fn check(config: &DomainConfig) -> Result<(), DomainError> {
+        Place::open_own(config).map(drop)
+    }
+
     /// Opens a domain that belongs to another user, to connect to offers whose [`OfferOptions::allowed_uids`] have
     /// this one. Its folder is [`DomainConfig::root_folder_of`] that user. In a network namespace nothing is there to be
     /// opened, and opening succeeds also where nobody has offered anything.

@@ -51,6 +51,12 @@ impl Fabric {
         std::fs::remove_file(self.configuration()).unwrap();
     }
 
+    /// Changes who may use the folder in which programs meet.
+    pub fn set_mode(&self, mode: u32) {
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(self.root.path(), permissions).unwrap();
+    }
+
     fn configuration(&self) -> std::path::PathBuf {
         self.root.path().join("beeline.toml")
     }

@@ -246,7 +246,7 @@ fn open_bar(memory: &OneMemory, config: &Configuration) -> Outcome<BarMember> {
 #[cold]
 fn no_member(lost: &Lost) -> Failure {
     let code = match lost {
-        Lost::Displaced => errors::SYSTEM,
+        Lost::Displaced | Lost::Remade => errors::SYSTEM,
         Lost::NoMemory | Lost::NoFile { .. } => errors::NO_LINK_ACCESS,
     };
     failure(

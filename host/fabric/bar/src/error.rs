@@ -17,6 +17,8 @@ pub enum Lost {
     Displaced,
     #[error("the memory is gone: its file was cut, or its device was removed")]
     NoMemory,
+    #[error("the memory was made one of other members or bytes while it was used")]
+    Remade,
     #[error("{} was deleted or replaced while it was used: whoever opens it now uses another file", path.display())]
     NoFile { path: PathBuf },
 }

@@ -101,6 +101,8 @@ pub(crate) enum Standing {
     Displaced,
     /// Memory is gone under the mapping.
     NoMemory,
+    /// The header is another one: whoever comes finds everything at other places. It stores nothing more.
+    Remade,
     /// The file was deleted, or another one has its path: whoever comes meets others, and none of these. Stopping here is what lets a program
     /// meet them too, by joining once more.
     NoFile,
@@ -190,7 +192,9 @@ impl Shared {
         match self.lock().standing {
             Standing::Here => Ok(()),
             Standing::NoMemory | Standing::NoFile => Err(Refusal::NoLinkAccess),
-            Standing::Displaced | Standing::Leaving | Standing::Left => Err(Refusal::System),
+            Standing::Displaced | Standing::Remade | Standing::Leaving | Standing::Left => {
+                Err(Refusal::System)
+            }
         }
     }
 
@@ -200,6 +204,7 @@ impl Shared {
             Standing::Here | Standing::Leaving | Standing::Left => None,
             Standing::Displaced => Some(Lost::Displaced),
             Standing::NoMemory => Some(Lost::NoMemory),
+            Standing::Remade => Some(Lost::Remade),
             Standing::NoFile => {
                 Some(Lost::NoFile { path: self.space.source.path().map(Into::into).unwrap_or_default() })
             }
@@ -283,6 +288,11 @@ impl Shared {
         }
         let time = Duration::from_nanos(now.0);
         if time >= state.next_beat {
+            // Of a file the header is written once; whoever scribbles on it hurts only who comes later.
+            if self.space.is_device() && self.space.check_header().is_err() {
+                self.space.mute();
+                return self.lose(state, Standing::Remade, now);
+            }
             if let Some(path) = self.space.source.lost_path() {
                 tracing::error!(path = %path.display(), "the file that members share was deleted or replaced");
                 self.space.lose();

@@ -81,13 +81,24 @@ impl Space {
         let layout = match format.load_acquire() {
             0 => {
                 let layout = Layout::new(found, members).ok_or_else(too_small)?;
-                bytes.store(layout.bytes);
-                counts.store(u64::from(layout.entries) << 32 | layout.members as u64);
+                let said = [
+                    (&bytes, layout.bytes),
+                    (&counts, u64::from(layout.entries) << 32 | layout.members as u64),
+                ];
+                for (word, value) in said {
+                    if region.is_device() {
+                        word.store(value);
+                    } else {
+                        // Of two who come first only one has written it, and nobody writes it later.
+                        let _or_not = word.compare_exchange(0, value);
+                    }
+                }
                 order_stores();
                 format.store_release(FORMAT);
                 flush_write_combining();
                 order_all();
-                // Of two who come first with different numbers the later has written them.
+                // Of two who come first with different numbers the later has written them in a device, perhaps only after this look: so each
+                // member looks again with each beat (`shared.rs`).
                 header(found, bytes.load_acquire(), counts.load_acquire())?
             }
             FORMAT => header(found, bytes.load_acquire(), counts.load_acquire())?,
@@ -378,14 +389,23 @@ mod tests {
         assert_eq!(first.layout.members, 4);
     }
 
+    /// Both have found a memory that nobody has used yet.
     #[test]
-    fn who_came_first_at_the_same_time_with_other_members_is_noticed() {
-        let (_dir, memory) = memory(4 << 20);
-        let space = open(&memory, 4).unwrap();
+    fn who_came_first_at_the_same_time_with_other_members_is_noticed_in_a_device_and_takes_the_others_numbers_in_a_file()
+     {
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        let device =
+            |members| Space::of(Source::of_test_bar(dir.path(), 4 << 20), members, OnLoss::Fatal).unwrap();
+        let space = device(4);
         assert!(space.check_header().is_ok());
         space.region.word(FORMAT_AT).store(0);
-        open(&memory, 8).unwrap();
+        device(8);
         assert!(matches!(space.check_header(), Err(OpenError::Remade)));
+        let (_dir, memory) = memory(4 << 20);
+        let space = open(&memory, 4).unwrap();
+        space.region.word(FORMAT_AT).store(0);
+        assert_eq!(open(&memory, 8).unwrap().layout, space.layout);
+        assert!(space.check_header().is_ok());
     }
 
     #[test]

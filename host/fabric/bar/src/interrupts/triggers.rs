@@ -193,6 +193,18 @@ mod tests {
         })
     }
 
+    /// Its program had seen a memory that nobody used, and stood still until now.
+    #[test]
+    fn header_that_another_writes_into_a_device_later_ends_the_members() {
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        let [owner, _user] = members(dir.path());
+        owner.shared.space.segment.region().unwrap().word(0).store(0);
+        Space::of(Source::of_test_bar(dir.path(), 4 << 20), 8, OnLoss::Fatal).unwrap();
+        let lost = owner.wait_until(Some(Duration::from_secs(60)), || owner.lost()).unwrap();
+        assert_eq!(lost, crate::Lost::Remade);
+        assert_eq!(owner.create_interrupt(BarInterruptOptions::default()).unwrap_err(), Refusal::System);
+    }
+
     #[test]
     fn trigger_and_message_in_memory_of_a_device_are_pushed_out_of_the_core() {
         let dir = tempfile::tempdir_in("/dev/shm").unwrap();

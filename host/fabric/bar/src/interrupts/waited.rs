@@ -105,3 +105,41 @@ impl Waited {
         self.what.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use beeline_fabric::Slot;
+    use beeline_mmio::OnLoss;
+
+    use super::*;
+    use crate::memory::BarMemory;
+
+    /// Another thread removes it while one takes; it has much time to do so.
+    #[test]
+    fn interrupt_is_not_removed_while_somebody_takes_from_it() {
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        let path = dir.path().join("bar");
+        BarMemory::make_file(&path, 4 << 20, 2).unwrap();
+        let space = Space::open(&BarMemory::File(path), 2, OnLoss::Fatal).unwrap();
+        let (owner, place) = (MemberNumber(7), Place { slot: Slot(0), incarnation: 1 });
+        let waited = &Waited::new(&space, 0, What::new(InterruptKind::Data, owner, place));
+        std::thread::scope(|scope| {
+            let (begins, begun) = std::sync::mpsc::channel();
+            let removal = scope.spawn(move || {
+                begun.recv().unwrap();
+                waited.remove()
+            });
+            let taken = waited.try_take(|_| {
+                begins.send(()).unwrap();
+                let is_removed = || {
+                    std::thread::yield_now();
+                    waited.is_removed.load(Ordering::Relaxed)
+                };
+                Some((0..100_000).any(|_| is_removed()))
+            });
+            assert_eq!(taken, Ok(Some(false)));
+            assert!(!removal.join().unwrap() && waited.remove());
+        });
+        assert_eq!(waited.try_take(|_| Some(())), Err(Refusal::Cancelled));
+    }
+}

@@ -96,7 +96,8 @@ void SCIUnmapSegment(sci_map_t map, unsigned int flags, sci_error_t *error);
  * @param timeout milliseconds
  * @return what happened; SCI_CB_DISCONNECT is a request of the owner to disconnect, see SCISetSegmentUnavailable()
  *
- * Errors: SCI_ERR_TIMEOUT; SCI_ERR_CANCELLED; SCI_ERR_ILLEGAL_OPERATION (the connection has a callback).
+ * Errors: SCI_ERR_TIMEOUT; SCI_ERR_CANCELLED; SCI_ERR_ILLEGAL_OPERATION (the connection has a callback); SCI_ERR_NO_LINK_ACCESS (the
+ * memory that the nodes share is gone, as for SCIWaitForLocalSegmentEvent()). SCI_CB_LOST may be told before that.
  */
 sci_segment_cb_reason_t SCIWaitForRemoteSegmentEvent(sci_remote_segment_t segment, sci_error_t *status,
                                                      unsigned int timeout, unsigned int flags, sci_error_t *error);

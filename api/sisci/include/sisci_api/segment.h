@@ -144,7 +144,8 @@ void *SCIMapLocalSegment(sci_local_segment_t segment, sci_map_t *map, size_t off
  * @param timeout        milliseconds
  * @return what happened; 0, which is none of them, if the function fails
  *
- * Errors: SCI_ERR_TIMEOUT; SCI_ERR_CANCELLED; SCI_ERR_ILLEGAL_OPERATION (the segment has a callback).
+ * Errors: SCI_ERR_TIMEOUT; SCI_ERR_CANCELLED; SCI_ERR_ILLEGAL_OPERATION (the segment has a callback); SCI_ERR_NO_LINK_ACCESS (the memory
+ * that the nodes share is gone: its file was cut, or its device removed).
  */
 sci_segment_cb_reason_t SCIWaitForLocalSegmentEvent(sci_local_segment_t segment, unsigned int *nodeId,
                                                     unsigned int *localAdapterNo, unsigned int timeout,

@@ -4,8 +4,9 @@ use alloc::vec::Vec;
 
 use crate::refusal::Refusal;
 
-/// The size of a piece, but for the last one of an entry: some ten microseconds of copying.
-pub const PIECE_BYTES: u64 = 64 << 10;
+/// The size of a piece, but for the last one of an entry: 3 to 16 microseconds of copying. Between two pieces the stores of the first have to
+/// reach the cache before the loads of the second begin.
+pub const PIECE_BYTES: u64 = 128 << 10;
 
 /// A part of a job: so many bytes of the local segment and of the remote one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -32,7 +32,7 @@ pub struct DmaJob {
 
 impl DmaJob {
     /// Waits until the job has ended, and copies pieces of it meanwhile: how it ended, or [`DmaState::Posted`] when the time is over first.
-    /// What it copies at once is some ten microseconds' worth, by which it may be late.
+    /// What it copies at once is up to 16 microseconds' worth, by which it may be late.
     ///
     /// # Errors
     /// [`Refusal::System`] in a child of fork.

@@ -166,12 +166,12 @@ pub enum Quantity {
         /// Bytes of a transfer.
         bytes: u64,
     },
-    /// ns of one transfer by a DMA engine beside the host, from the call until the peer has it.
+    /// ns of one transfer by a DMA queue between two hosts, from the call until the other one's program has found it.
     DmaPushLatency {
         /// Bytes of the transfer.
         bytes: u64,
     },
-    /// Gbit/s of such transfers, queued.
+    /// Gbit/s of such transfers, as entries of one job.
     DmaPushRate {
         /// Bytes of a transfer.
         bytes: u64,

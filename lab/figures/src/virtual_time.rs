@@ -148,11 +148,16 @@ fn of_stores(bench: &Bench<'_>, quantity: &Quantity) -> Result<f64, LabError> {
             bench.dma_write_read_latency_ns(part(engine), bytes)
         }
         Quantity::DmaRate { direction, bytes } => bench.dma_rate_gbps(way(direction), bytes),
-        Quantity::DmaPushLatency { bytes } => bench.dma_push_latency_ns(bytes),
+        Quantity::DmaPushLatency { bytes } => {
+            let dma = beeline_hosts::Mover::Dma;
+            beeline_hosts::move_latency_ns(bench.platform, dma, bytes as usize, bench.seed)
+        }
         Quantity::Multicast { nodes } => {
             beeline_hosts::multicast_ns(bench.platform, nodes as u16, bench.seed)
         }
-        Quantity::DmaPushRate { bytes } => bench.dma_rate_gbps(measure::Direction::Write, bytes),
+        Quantity::DmaPushRate { bytes } => {
+            beeline_hosts::dma_rate_gbps(bench.platform, bytes as usize, bench.seed)
+        }
         Quantity::TransmitLatency { .. }
         | Quantity::TransmitDone { .. }
         | Quantity::FrameRate { .. }

@@ -191,12 +191,16 @@ fn a_dma_engine_starts_so_late_that_256_bytes_take_what_is_printed() {
     let packet = request_ns(link, payload_bytes);
     let flight = link.flight_ns.value.nanoseconds();
     let hops: f64 = machine.hops.iter().map(|hop| hop.latency_ns.value.nanoseconds() + packet + flight).sum();
+    let root = &machine.root_complex;
     let one_way = core.message_ns.value.nanoseconds()
+        + core.uncached_store_ns.value.nanoseconds()
         + machine.device.write_start_ns.value.nanoseconds()
+        + root.read_latency_ns.value.nanoseconds()
+        + root.read_interval_ns.value.nanoseconds() * f64::from(payload_bytes / 64 - 1)
         + f64::from(256 / payload_bytes) * packet
         + flight
         + hops
-        + machine.root_complex.write_visible_ns.value.nanoseconds()
+        + root.write_visible_ns.value.nanoseconds()
         + core.line_wake_ns.value.nanoseconds()
         + core.poll_ns.value.nanoseconds();
     near(one_way, 1750.0, 1.0); // r0127

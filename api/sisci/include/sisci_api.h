@@ -37,6 +37,7 @@
  * A group (SCI_FLAG_BROADCAST) is one memory there, too, in the part of the process that joined it first; of one process there are at most 64
  * groups that it holds or has mapped. It goes on when that process ends, whose part is then nobody else's until the group is nobody's
  * any more. A holder that was taken for dead, and whose group others have made anew since, is no member any more: SCI_ERR_SYSTEM.
+ * `beeline fabric ls --memory FILE` lists members, segments and groups of such a file.
  *
  * Each member has a part of equal size in that memory for its segments, each of which takes a multiple of 64 KiB. Of `bytes` at most
  * a quarter is for tables if there are at least 640 KiB a member, and the parts share the rest: with 64 MiB and 4 members a process's

@@ -67,7 +67,7 @@ pub use interrupt::{InterruptKind, MAX_MESSAGE_BYTES, Place};
 pub use lent::Borrowed;
 pub use member::{Config, Member};
 pub use refusal::Refusal;
-pub use report::{Holding, LinkReport, MemberReport, SegmentReport, SegmentStage};
+pub use report::{EntryReport, Holding, LinkReport, MemberReport, SegmentReport, SegmentStage};
 pub use segment::holder::{Holder, Lent};
 pub use segment::memory::{Memory, Part};
 pub use sequence::{ConnectionView, SequenceStart, SequenceStatus};

@@ -3,9 +3,11 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use beeline_contract_adapter::Adapter;
+use beeline_contract_adapter::{Adapter, ViewPort};
 
-use crate::ids::{AdapterNumber, LocalSegment, Name, NameKind, NodeId, SegmentId};
+use crate::board::layout::{Claim, Phase};
+use crate::board::{read_entry, read_link};
+use crate::ids::{AdapterNumber, LocalSegment, Name, NameKind, NodeId, SegmentId, Slot};
 use crate::member::Member;
 use crate::segment::local::Local;
 use crate::segment::remote::Stage;
@@ -73,6 +75,53 @@ pub enum Holding {
     Shared,
     /// Members of any nodes: its id is that of a group.
     Group,
+}
+
+/// A segment or an interrupt, as the board of its member says it to everybody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntryReport {
+    pub name: Name,
+    pub bytes: u64,
+    /// The number of its memory, which all who hold it say; 0 if its member alone has it.
+    pub memory: u64,
+    /// A bit for each adapter by which it may be connected to.
+    pub available: u16,
+    slot: Slot,
+    incarnation: u32,
+}
+
+impl EntryReport {
+    /// What an entry of a board is; `None` if it is nothing.
+    pub fn of(board: &impl ViewPort, slot: Slot) -> Option<Self> {
+        let entry = read_entry(board, slot).filter(|entry| entry.state.phase != Phase::Free)?;
+        let (available, incarnation) = (entry.state.available, entry.state.incarnation);
+        Some(EntryReport {
+            name: entry.name?,
+            bytes: entry.bytes,
+            memory: entry.group,
+            available,
+            slot,
+            incarnation,
+        })
+    }
+
+    /// The connections to it of a member that publishes these claims.
+    pub fn connections(&self, claims: &impl ViewPort) -> u32 {
+        let claim = Claim::of(claims.load(u32::from(self.slot.0)));
+        if claim.incarnation == self.incarnation { claim.count } else { 0 }
+    }
+}
+
+impl LinkReport {
+    /// The adapters that a board is of.
+    pub fn all_of(board: &impl ViewPort) -> Vec<Self> {
+        let of = |number| {
+            let adapter = AdapterNumber::new(number).ok()?;
+            let link = read_link(board, adapter);
+            (link.epoch != 0).then_some(LinkReport { adapter, is_up: link.is_up, epoch: link.epoch })
+        };
+        (0..16).filter_map(of).collect()
+    }
 }
 
 impl<A: Adapter> Member<A> {

@@ -200,6 +200,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "host/session",
             "host/fabric",
             "host/fabric/process",
+            "host/fabric/bar",
             "lab/floor",
             "lab/platforms",
             "lab/experiments",

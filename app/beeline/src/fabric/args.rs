@@ -15,6 +15,7 @@ Examples:
   beeline fabric ls                       every node, member and segment
   beeline fabric ls --node 4 --json       one node, for a script
   beeline fabric watch                    the same over and over, with what changes
+  beeline fabric ls --memory /dev/shm/bar members that share a file or a BAR and no kernel
   beeline fabric rm 4                     take out what dead members of node 4 have left
   beeline fabric rm 4 17                  ask the member that has segment 17 to remove it
   beeline fabric rm 4 17 --force          although others are connected to it
@@ -50,6 +51,9 @@ pub enum FabricAction {
 pub struct SurveyArgs {
     #[command(flatten)]
     pub domain: DomainArgs,
+    /// Look at members that share this file or BAR and no kernel, in place of a domain; they are not asked
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["domain", "root"])]
+    pub memory: Option<PathBuf>,
     /// Milliseconds that a member may take to answer; one that is stopped never does
     #[arg(long, default_value_t = 1000, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=600_000))]
     pub timeout_ms: u64,

@@ -2,14 +2,14 @@
 
 use super::args::LsArgs;
 use super::table::text;
-use super::view::{View, open};
+use super::view::{View, open_any};
 use crate::failure::Failure;
 use crate::out;
 
 /// Runs `beeline fabric ls`.
 pub fn run(args: &LsArgs) -> Result<(), Failure> {
-    let survey = open(&args.survey)?;
-    let view = View::take(&survey, args)?;
+    let ground = open_any(&args.survey)?;
+    let view = View::take(&ground, args)?;
     match args.json {
         true => out::json(&view)?,
         false => out::line(text(&view))?,

@@ -1,12 +1,14 @@
 //! `beeline fabric`: what there is of a fabric on this machine, and what is to be done with it by hand.
 //!
-//! `host/fabric/process` (`Survey`) looks at nodes and asks members; here its answers become words, tables and changes.
+//! `host/fabric/process` (`Survey`) looks at nodes and asks members, `host/fabric/bar` (`BarSurvey`) at members that share a memory; here what they say
+//! becomes words, tables and changes.
 
 pub mod args;
 mod changes;
 mod held;
 mod link;
 mod ls;
+mod memory;
 mod nodes;
 mod pci;
 mod probe;

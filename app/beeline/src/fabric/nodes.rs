@@ -46,7 +46,7 @@ pub const GROUP: &str = "group";
 #[serde(rename_all = "lowercase")]
 pub enum State {
     Alive,
-    /// It lives, and did not answer, or not as a member does.
+    /// It lives, and did not answer, or not as a member does. Of members that share a memory: it was killed, or stands still.
     Silent,
     Dead,
 }
@@ -83,7 +83,7 @@ pub struct Segment {
     /// Adapters by which others may connect to it.
     pub adapters: Vec<u8>,
     pub connections: u32,
-    /// Maps in its own process.
+    /// Maps in its own process; 0 of members that share a memory, which do not say.
     pub maps: u32,
 }
 
@@ -142,7 +142,7 @@ impl Member {
 }
 
 impl Adapter {
-    fn of(link: &LinkReport) -> Self {
+    pub fn of(link: &LinkReport) -> Self {
         Adapter { adapter: link.adapter.number(), is_up: link.is_up, changes: link.epoch.saturating_sub(1) }
     }
 }

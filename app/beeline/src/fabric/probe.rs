@@ -10,7 +10,7 @@ use super::args::{LsArgs, ProbeArgs};
 use super::nodes::{Adapter, Member, State};
 use super::pci::{self, Function};
 use super::table::links;
-use super::view::{View, open};
+use super::view::{View, open_any};
 use crate::failure::Failure;
 use crate::out;
 
@@ -34,9 +34,9 @@ struct Answering<'a> {
 }
 
 fn probe_node(args: &ProbeArgs, node: u16) -> Result<(), Failure> {
-    let survey = open(&args.survey)?;
+    let ground = open_any(&args.survey)?;
     let ls = LsArgs { survey: args.survey.clone(), nodes: vec![node], json: args.json };
-    let view = View::take(&survey, &ls)?;
+    let view = View::take(&ground, &ls)?;
     let errors: Vec<_> = view.errors().collect();
     let members: Vec<_> = view.nodes.iter().flat_map(|node| &node.members).collect();
     let alive = members.iter().filter(|member| member.state != State::Dead).count();

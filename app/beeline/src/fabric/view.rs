@@ -7,13 +7,22 @@ use serde::Serialize;
 
 use super::args::{LsArgs, SurveyArgs};
 use super::held::{Held, Left, held};
+use super::memory::Shared;
 use super::nodes::Node;
 use crate::failure::Failure;
+
+/// Where a fabric is looked at.
+pub enum Ground {
+    /// Members of one kernel.
+    Domain(Survey),
+    /// Members that share a memory.
+    Memory(Shared),
+}
 
 /// Everything that was seen.
 #[derive(Serialize, Debug, Clone, PartialEq, Eq)]
 pub struct View {
-    /// The folder that the nodes meet in.
+    /// The folder that the nodes meet in, or the memory that they share.
     pub domain: String,
     pub nodes: Vec<Node>,
     /// The memories of groups and shared segments, by the members that were asked.
@@ -27,8 +36,16 @@ impl View {
     ///
     /// # Errors
     /// The domain is none, or a node that was asked for is not there. What is wrong with one node or member is said there.
-    pub fn take(survey: &Survey, args: &LsArgs) -> Result<Self, Failure> {
+    pub fn take(ground: &Ground, args: &LsArgs) -> Result<Self, Failure> {
         let wanted: Vec<_> = args.nodes.iter().copied().map(NodeId).collect();
+        let survey = match ground {
+            Ground::Domain(survey) => survey,
+            Ground::Memory(shared) => {
+                let nodes = shared.nodes(&wanted, args.survey.patience())?;
+                let (held, left_of_groups) = (held(&nodes), Left::default());
+                return Ok(View { domain: shared.path.display().to_string(), nodes, held, left_of_groups });
+            }
+        };
         let nodes = survey.nodes().map_err(cannot_look)?;
         if let Some(missing) = wanted.iter().find(|node| !nodes.contains(node)) {
             return Err(no_such_node(survey, *missing));
@@ -52,11 +69,27 @@ impl View {
     }
 }
 
-/// Opens the domain in which a fabric is to be looked at.
+/// Opens what is to be looked at.
 ///
 /// # Errors
 /// It cannot be opened.
+pub fn open_any(args: &SurveyArgs) -> Result<Ground, Failure> {
+    match &args.memory {
+        Some(path) => Shared::open(path).map(Ground::Memory),
+        None => open(args).map(Ground::Domain),
+    }
+}
+
+/// Opens the domain in which a fabric is to be looked at.
+///
+/// # Errors
+/// It cannot be opened; a memory is to be looked at, whose members are not asked.
 pub fn open(args: &SurveyArgs) -> Result<Survey, Failure> {
+    if args.memory.is_some() {
+        let remedy = "`ls`, `watch` or `probe` with --memory; what a killed member has left goes when the next one takes its slot";
+        return Err(Failure::new("members that share a memory and no kernel are not asked for anything")
+            .remedy(remedy));
+    }
     Survey::open(&args.domain.config()).map_err(|error| {
         let domain = &args.domain.name;
         let failure = Failure::new(format!("cannot look at the fabric in domain {domain}"));

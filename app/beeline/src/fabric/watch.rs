@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::args::WatchArgs;
 use super::changes::changes;
 use super::table::text;
-use super::view::{View, open};
+use super::view::{View, open_any};
 use crate::failure::Failure;
 use crate::out;
 
@@ -19,7 +19,7 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 
 /// Runs `beeline fabric watch`.
 pub fn run(args: &WatchArgs) -> Result<(), Failure> {
-    let survey = open(&args.ls.survey)?;
+    let ground = open_any(&args.ls.survey)?;
     let is_terminal = io::stdout().is_terminal();
     let (mut before, mut last): (Option<View>, _) = (None, VecDeque::new());
     for look in 0.. {
@@ -29,7 +29,7 @@ pub fn run(args: &WatchArgs) -> Result<(), Failure> {
         if look > 0 {
             std::thread::sleep(Duration::from_millis(args.interval_ms));
         }
-        let now = View::take(&survey, &args.ls)?;
+        let now = View::take(&ground, &args.ls)?;
         let changed = before.as_ref().map(|before| changes(before, &now)).unwrap_or_default();
         if args.ls.json {
             out::line(

@@ -115,6 +115,22 @@ impl Space {
         }))
     }
 
+    /// Maps a memory that somebody has used, to load from it alone: nothing is stored.
+    pub(crate) fn look(memory: &BarMemory, on_loss: OnLoss) -> Result<Self, OpenError> {
+        let source = memory.open()?;
+        let segment = source.map(SegmentOptions { on_loss, ..SegmentOptions::default() })?;
+        let region = segment.region().filter(|region| region.bytes() >= 4096);
+        let region = region.ok_or(OpenError::NotOurs { found: 0 })?;
+        let [format, bytes, counts] =
+            [FORMAT_AT, BYTES_AT, COUNTS_AT].map(|at| region.word(at).load_acquire());
+        if format != FORMAT {
+            return Err(OpenError::NotOurs { found: format });
+        }
+        let layout = header(segment.bytes() as u64, bytes, counts)?;
+        let (is_mute, is_lost) = (AtomicBool::new(true), AtomicBool::new(false));
+        Ok(Space { segment, source, on_loss, region, layout, is_mute, is_lost })
+    }
+
     /// Looks whether the header still is that of the layout: who came first at the same time may have written another one.
     pub(crate) fn check_header(&self) -> Result<(), OpenError> {
         let [bytes, counts] = [BYTES_AT, COUNTS_AT].map(|at| self.region.word(at).load_acquire());

@@ -99,11 +99,6 @@ impl Engine {
         self.left == 0 && self.wanted.is_empty()
     }
 
-    /// Returns when the last transfer began.
-    pub fn begun(&self) -> SimTime {
-        self.begun
-    }
-
     /// Transfers of one direction all begin at once, and the device holds them back; those in turn keep each other's pace.
     fn may_begin(&self) -> bool {
         self.job != Job::ReadAndWrite || self.started < 2 * self.reads_done + UNDER_WAY

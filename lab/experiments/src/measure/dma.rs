@@ -95,23 +95,6 @@ impl Bench<'_> {
         near.latency_ns(part, Job::WriteRead, bytes)
     }
 
-    /// ns of one transfer by an engine beside a host into memory behind the link: the call, the store that starts it, and
-    /// its writes until they are seen there. A link is the same in both directions, so that the engine may be that of the
-    /// device.
-    ///
-    /// # Errors
-    /// The platform makes no machine.
-    pub fn dma_push_latency_ns(&self, bytes: u64) -> Result<f64, LabError> {
-        let range = RANGE_BYTES.max(bytes as usize);
-        let engine = Engine::new(Job::Write, 0, range as u64, bytes as u32, 1, true);
-        let sim = self.engine(DmaEngine::Bulk, engine, range, bytes)?;
-        while sim.advance(Picoseconds::NEVER).is_some() {}
-        let (begun, seen) = sim.with(|machine| (machine.device().begun(), machine.now()));
-        let core = &self.platform.core;
-        let called = core.message_ns.value.nanoseconds() + core.uncached_store_ns.value.nanoseconds();
-        Ok(called + seen.0.saturating_sub(begun.0) as f64 / 1000.0)
-    }
-
     /// Gbit/s of transfers that the device wants all at once.
     ///
     /// # Errors

@@ -41,6 +41,11 @@ impl Bank {
         self.free = Some(BTreeMap::new());
     }
 
+    /// Returns the offset from which on nothing was given out, of a bank that is used again: somebody else may have used what is there.
+    pub(crate) fn untouched(&self) -> Option<u64> {
+        self.free.as_ref().map(|_| self.next)
+    }
+
     /// Does not give out again what begins here, whenever it is given back.
     pub(crate) fn keep(&mut self, offset: u64) {
         self.kept.insert(offset);

@@ -115,7 +115,8 @@ impl<A: Adapter> Member<A> {
         self.bank.limit(bytes);
     }
 
-    /// Says that the memory of the bank is used again when nobody has a claim of it: where it is small. Before any segment is made.
+    /// Says that the memory of the bank is used again when nobody has a claim of it, where it is small, and may have been another member's
+    /// before: segments are made zero ([`Want::Punch`]). Before any segment is made.
     pub fn reuse_bank(&mut self) {
         self.bank.reuse();
     }

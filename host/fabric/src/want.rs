@@ -22,7 +22,7 @@ pub enum Want {
     Ring(PairId),
     /// The end of a pair that was made: what the other side publishes is no board.
     Close(PairId),
-    /// Memory of the bank to be given back. Nobody uses it.
+    /// Memory of the bank to be made zero and given back: a segment was removed, or a new one has what another member may have used. Nobody uses it.
     Punch {
         /// Where it begins.
         offset: u64,

@@ -41,6 +41,19 @@ fn memory_is_another_segments_when_the_last_user_lets_go() {
 }
 
 #[test]
+fn memory_that_a_member_gives_out_first_is_made_zero_where_it_may_have_been_anothers() {
+    let mut world = world();
+    let local = local_of(world.now(0, create(7, 64)).unwrap());
+    assert_eq!(world.processes[0].punched, [(0, 64)]);
+    world.now(0, Call::RemoveSegment { local, is_forced: false }).unwrap();
+    world.now(0, create(8, 100)).unwrap();
+    assert_eq!(world.processes[0].punched, [(0, 64), (0, 64)], "zero since it was given back");
+    let mut world = World::of(&[NODES[0]]);
+    world.now(0, create(7, 64)).unwrap();
+    assert_eq!(world.processes[0].punched, [], "nobody else had a bank of its own");
+}
+
+#[test]
 fn memory_of_a_number_that_was_refused_is_another_segments() {
     let mut world = World::of(&[NODES[0], NODES[0]]);
     world.processes[0].member.limit_bank(ALIGN);

@@ -74,6 +74,21 @@ fn slot_of_a_killed_member_is_taken_once_nobody_has_its_memory_mapped() {
     user.finish();
 }
 
+#[test]
+fn segment_in_the_slot_of_a_killed_member_shows_nothing_that_was_stored_there() {
+    let memory = Memory::new();
+    let mut owner = memory.member_in(4, 0);
+    make(&mut owner);
+    owner.expect("map-local s 0 1000", "ok 1000");
+    owner.expect("store s 990 secret", "ok");
+    owner.kill();
+    let mut next = memory.member_in(8, 0);
+    make(&mut next);
+    next.expect("map-local s 0 1000", "ok 1000");
+    next.expect("load s 990 6", "......");
+    next.finish();
+}
+
 /// Its area has room for one segment of this size.
 #[test]
 fn memory_that_a_killed_user_had_connected_to_is_nobody_elses() {

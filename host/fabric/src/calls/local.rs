@@ -68,12 +68,18 @@ impl<A: Adapter> Member<A> {
         })
     }
 
-    /// Memory for a segment, if need be of one whose users have let go of it since this member looked.
+    /// Memory for a segment, all zero, if need be of one whose users have let go of it since this member looked.
     fn take_memory(&mut self, bytes: u64) -> Option<u64> {
-        self.bank.take(bytes).or_else(|| {
+        let untouched = self.bank.untouched();
+        let offset = self.bank.take(bytes).or_else(|| {
             self.settle();
             self.bank.take(bytes)
-        })
+        })?;
+        // What is given out once more was made zero when it was given back.
+        if untouched.is_some_and(|from| from <= offset) {
+            self.punch(Some((offset, bytes)));
+        }
+        Some(offset)
     }
 
     /// Goes on with a segment whose name was to be put.

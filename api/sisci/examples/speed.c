@@ -2,11 +2,11 @@
 /*
  * What a copy into a segment costs: SCIMemCpy() beside memcpy() to the same map, from 4 bytes to 1 MiB.
  *
- *     BEELINE_NODE=4 ./speed [-n NANOSECONDS]
+ *     BEELINE_NODE=4 ./speed [-n NANOSECONDS] [-o OFFSET]
  *
  * The program connects to its own segment, so nobody else is needed; bind it to a core (taskset -c 0). Each figure is the middle of nine
  * batches of about NANOSECONDS (2,000,000), which alternate between the two. Both copy from and to memory that is in the cache, as far
- * as that goes.
+ * as that goes. Copies go to OFFSET of the segment (0, at most 4096).
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -21,6 +21,7 @@
 
 #define SEGMENT_ID 77u
 #define LARGEST (1u << 20)
+#define MOST_OFFSET 4096u
 #define BATCHES 9
 #define NO_FLAGS 0
 
@@ -48,14 +49,14 @@ static int by_size(const void *left, const void *right)
   return (a > b) - (a < b);
 }
 
-static double copies_ns(sci_map_t map, const void *own, size_t bytes, unsigned int count)
+static double copies_ns(sci_map_t map, size_t offset, const void *own, size_t bytes, unsigned int count)
 {
   double start = now_ns();
   sci_error_t error = SCI_ERR_OK;
   unsigned int at;
 
   for (at = 0; at < count && error == SCI_ERR_OK; at++)
-    SCIMemCpy(NULL, (void *)(size_t)own, map, 0, bytes, NO_FLAGS, &error);
+    SCIMemCpy(NULL, (void *)(size_t)own, map, offset, bytes, NO_FLAGS, &error);
   check("SCIMemCpy", error);
   return (now_ns() - start) / count;
 }
@@ -70,18 +71,19 @@ static double plain_ns(void *to, const void *own, size_t bytes, unsigned int cou
   return (now_ns() - start) / count;
 }
 
-static void measure(sci_map_t map, void *mapped, const void *own, size_t bytes, double batch_ns)
+static void measure(sci_map_t map, unsigned char *mapped, size_t offset, const void *own, size_t bytes, double batch_ns)
 {
+  unsigned char *to = mapped + offset;
   double sci[BATCHES], plain[BATCHES];
   unsigned int count = 1, batch;
 
   /* As many as take the time of a batch. */
-  while (plain_ns(mapped, own, bytes, count) * count < batch_ns && count < 1u << 20)
+  while (plain_ns(to, own, bytes, count) * count < batch_ns && count < 1u << 20)
     count *= 2;
-  copies_ns(map, own, bytes, count);
+  copies_ns(map, offset, own, bytes, count);
   for (batch = 0; batch < BATCHES; batch++) {
-    sci[batch] = copies_ns(map, own, bytes, count);
-    plain[batch] = plain_ns(mapped, own, bytes, count);
+    sci[batch] = copies_ns(map, offset, own, bytes, count);
+    plain[batch] = plain_ns(to, own, bytes, count);
   }
   qsort(sci, BATCHES, sizeof(sci[0]), by_size);
   qsort(plain, BATCHES, sizeof(plain[0]), by_size);
@@ -91,9 +93,10 @@ static void measure(sci_map_t map, void *mapped, const void *own, size_t bytes, 
 int main(int argc, char **argv)
 {
   double batch_ns = sisci_demo_option(argc, argv, "-n", 2000000);
+  unsigned int offset = sisci_demo_option(argc, argv, "-o", 0);
   unsigned int node = 0;
   unsigned char *own = (unsigned char *)malloc(LARGEST);
-  void *mapped;
+  unsigned char *mapped;
   size_t bytes;
   sci_desc_t sd;
   sci_local_segment_t local;
@@ -101,7 +104,7 @@ int main(int argc, char **argv)
   sci_map_t map;
   sci_error_t error;
 
-  if (!own)
+  if (!own || offset > MOST_OFFSET)
     return 1;
   memset(own, 1, LARGEST);
   SCIInitialize(NO_FLAGS, &error);
@@ -110,7 +113,7 @@ int main(int argc, char **argv)
   check("SCIOpen", error);
   SCIGetLocalNodeId(0, &node, NO_FLAGS, &error);
   check("SCIGetLocalNodeId", error);
-  SCICreateSegment(sd, &local, SEGMENT_ID, LARGEST, NULL, NULL, NO_FLAGS, &error);
+  SCICreateSegment(sd, &local, SEGMENT_ID, LARGEST + MOST_OFFSET, NULL, NULL, NO_FLAGS, &error);
   check("SCICreateSegment", error);
   SCIPrepareSegment(local, 0, NO_FLAGS, &error);
   check("SCIPrepareSegment", error);
@@ -118,11 +121,11 @@ int main(int argc, char **argv)
   check("SCISetSegmentAvailable", error);
   SCIConnectSegment(sd, &remote, node, SEGMENT_ID, 0, NULL, NULL, 0, NO_FLAGS, &error);
   check("SCIConnectSegment", error);
-  mapped = (void *)(size_t)SCIMapRemoteSegment(remote, &map, 0, LARGEST, NULL, NO_FLAGS, &error);
+  mapped = (unsigned char *)(size_t)SCIMapRemoteSegment(remote, &map, 0, LARGEST + MOST_OFFSET, NULL, NO_FLAGS, &error);
   check("SCIMapRemoteSegment", error);
-  memset(mapped, 1, LARGEST);
+  memset(mapped, 1, LARGEST + MOST_OFFSET);
   for (bytes = 4; bytes <= LARGEST; bytes *= 4)
-    measure(map, mapped, own, bytes, batch_ns);
+    measure(map, mapped, offset, own, bytes, batch_ns);
   free(own);
   SCITerminate();
   return 0;

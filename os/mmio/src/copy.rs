@@ -77,17 +77,19 @@ pub unsafe fn copy_in_raw(to: *mut u8, from: *const u8, bytes: usize) {
     unsafe { copy::<In>(to, from.cast_mut(), bytes) }
 }
 
-/// As [`copy_in_raw`], where that takes a few instructions and no call: fewer than 192 bytes, to a multiple of 16. Says whether it has copied.
+/// As [`copy_in_raw`], where that takes a few instructions and no call: fewer than 192 bytes. Says whether it has copied.
 ///
 /// # Safety
 /// As for [`copy_in_raw`].
 #[inline(always)]
 pub unsafe fn copy_in_if_short(to: *mut u8, from: *const u8, bytes: usize) -> bool {
-    if bytes >= LINES_FROM || !to.addr().is_multiple_of(16) {
+    if bytes >= LINES_FROM {
         return false;
     }
     let mut place = Place { mapped: to, own: from.cast_mut(), left: bytes };
-    // SAFETY: the caller's promise, and the mapped side is a multiple of 16.
+    // SAFETY: all bytes are left, which are the caller's promise.
+    unsafe { place.align::<In>() };
+    // SAFETY: as above: `align` has aligned the mapped side to 16, or fewer bytes than its alignment are left.
     unsafe { place.short::<In>() };
     true
 }
@@ -213,14 +215,14 @@ impl Place {
     /// Moves what is left, of which there are mostly whole lines.
     ///
     /// # Safety
-    /// As for [`Place::align`]; the mapped side is a multiple of 16.
+    /// As for [`Place::rest`].
     #[inline(always)]
     unsafe fn short<P: Pieces>(&mut self) {
         while self.left >= LINE_BYTES {
             piece!(self, line, LINE_BYTES);
         }
         if self.left > 0 {
-            // SAFETY: the mapped side is still a multiple of 16.
+            // SAFETY: as for this function; behind whole lines it is still a multiple of 16.
             unsafe { self.rest::<P>() };
         }
     }

@@ -240,13 +240,10 @@ impl Drop for BarMap {
         if !self.shared.process.is_this() {
             return;
         }
-        let shared = &self.shared;
-        shared.enter(|state, now| {
+        self.shared.unmap(self.slot, |state, now| {
             unmap(state, self.of, now);
             state.peers[self.slot].maps -= 1;
             self.group.into_iter().for_each(|group| state.joints.end(group, &mut state.peers));
-            state.peers[self.slot].let_go(&shared.space, shared.slot);
-            shared.leave_if_unmapped(state);
         });
     }
 }

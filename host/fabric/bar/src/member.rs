@@ -103,7 +103,7 @@ impl BarMember {
         let served = thread::spawn("beeline-bar", move || serve(&weak)).map_err(OpenError::Thread);
         let engine = Arc::new(Engine::new(Arc::<Shared>::clone(&shared)));
         let member = BarMember { shared, engine };
-        served.map(drop)?;
+        member.shared.ended.keep(served?);
         member.await_others();
         member.lost().map_or(Ok(member), |lost| Err(OpenError::Lost(lost)))
     }
@@ -285,5 +285,62 @@ impl Drop for BarMember {
     fn drop(&mut self) {
         self.engine.end();
         self.shared.leave();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use beeline_fabric::SegmentId;
+    use beeline_mmio::OnLoss;
+
+    use super::*;
+
+    /// The only member of a memory, with a segment that it has mapped.
+    fn member_with_a_map(dir: &tempfile::TempDir) -> (BarMember, BarMap) {
+        let path = dir.path().join("bar");
+        File::create(&path).unwrap().set_len(4 << 20).unwrap();
+        let (node, adapter) = (NodeId(4), AdapterNumber::new(0).unwrap());
+        let (memory, nodes, on_loss) = (BarMemory::File(path), vec![node], OnLoss::Fatal);
+        let config = BarConfig { memory, members: 2, slot: None, node, adapter, nodes, on_loss };
+        let member = BarMember::open(config).unwrap();
+        let (id, is_auto, is_private, is_empty, has_callback) = (SegmentId(7), false, false, false, false);
+        let create = Call::CreateSegment { id, is_auto, bytes: 64, is_private, is_empty, has_callback };
+        let Ok(Value::Local(local, _)) = member.call(create) else { panic!("no segment") };
+        let map = member.map_local(local, Part { offset: 0, bytes: 64 }).unwrap();
+        (member, map)
+    }
+
+    #[test]
+    fn thread_of_a_member_is_gone_when_the_member_and_its_last_map_are_dropped() {
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        for is_map_last in [true, false].repeat(20) {
+            let (member, map) = member_with_a_map(&dir);
+            let shared = Arc::downgrade(&member.shared);
+            if is_map_last {
+                drop(member);
+                assert_ne!(shared.upgrade().unwrap().space.number(0).load(), 0, "what is mapped has a slot");
+                drop(map);
+            } else {
+                drop(map);
+                drop(member);
+            }
+            assert_eq!(shared.strong_count(), 0, "the thread has it, too");
+        }
+    }
+
+    #[test]
+    fn thread_of_a_member_that_is_one_no_more_is_gone_when_the_member_is_dropped() {
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        let (member, map) = member_with_a_map(&dir);
+        drop(map);
+        member.shared.space.number(0).store(9);
+        while member.lost().is_none() {
+            std::thread::yield_now();
+        }
+        let shared = Arc::downgrade(&member.shared);
+        drop(member);
+        assert_eq!(shared.strong_count(), 0, "the thread has it, too");
     }
 }

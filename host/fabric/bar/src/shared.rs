@@ -9,6 +9,7 @@ mod wants;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use beeline_contract_link::Heartbeat;
@@ -48,17 +49,44 @@ pub(crate) struct Shared {
     pub(crate) polls: AtomicBool,
 }
 
-/// Whether the member has left.
+/// Whether the member has left, and the thread that looks until then.
 #[derive(Debug, Default)]
 pub(crate) struct Ended {
     has: Mutex<bool>,
     changed: Condvar,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Ended {
     pub(crate) fn set(&self) {
         *self.has.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.changed.notify_all();
+    }
+
+    /// Says which thread looks.
+    pub(crate) fn keep(&self, thread: JoinHandle<()>) {
+        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+    }
+
+    /// Waits until that thread has ended, if the member has left. Not in a child of fork, which has no such thread.
+    fn join(&self) {
+        if !*self.has.lock().unwrap_or_else(PoisonError::into_inner) {
+            return;
+        }
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // The last that is dropped may be dropped on that thread.
+        if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
+            // A thread that panicked has said so.
+            let _panicked = thread.join();
+        }
+    }
+
+    /// Forgets that thread, of which a child of fork has nothing but the handle.
+    fn forget(&self) {
+        // Another thread of the parent may have held the lock.
+        if let Ok(mut thread) = self.thread.try_lock() {
+            std::mem::forget(thread.take());
+        }
     }
 
     /// Waits for so long at most; whether it has.
@@ -384,20 +412,34 @@ impl Shared {
     /// Ends what this member is to others, and leaves when nothing is mapped any more.
     pub(crate) fn leave(&self) {
         if !self.process.is_this() {
-            return;
+            return self.ended.forget();
         }
-        self.enter(|state, _| {
-            if state.standing == Standing::Here {
+        self.enter(|state, _| match state.standing {
+            Standing::Here => {
                 state.member.leave();
                 state.names.clear();
                 state.standing = Standing::Leaving;
                 self.leave_if_unmapped(state);
             }
+            Standing::Leaving | Standing::Left => {}
+            // A member that is one no more has nothing to look for.
+            _ => self.ended.set(),
         });
+        self.ended.join();
+    }
+
+    /// Gives up a map of the area of a slot, as `unmap` does; without the last one the member leaves, if it was to.
+    pub(crate) fn unmap(&self, slot: usize, unmap: impl FnOnce(&mut State, Nanos)) {
+        self.enter(|state, now| {
+            unmap(state, now);
+            state.peers[slot].let_go(&self.space, self.slot);
+            self.leave_if_unmapped(state);
+        });
+        self.ended.join();
     }
 
     /// Says to all that nothing of this member comes any more, once it is so.
-    pub(crate) fn leave_if_unmapped(&self, state: &mut State) {
+    fn leave_if_unmapped(&self, state: &mut State) {
         let is_mapped = state.peers.iter().any(|peer| peer.maps != 0);
         if state.standing != Standing::Leaving || is_mapped {
             return;

@@ -117,7 +117,8 @@ impl HostMember {
         let Value::MapRemote(_, _, part) = self.call(Call::MapRemote(remote, part))? else {
             return Err(Refusal::IllegalOperation);
         };
-        self.mapped(remote, window + part.offset, part.bytes)
+        let mapped = self.mapped(remote, window + part.offset, part.bytes);
+        self.or_undone(Call::UnmapRemote(remote), mapped)
     }
 
     /// How many holders a connection knows at this moment; 1 if its segment is one member's alone.

@@ -199,6 +199,16 @@ impl HostMember {
         let Value::MapRemote(pair, memory, part) = self.call(Call::MapRemote(remote, part))? else {
             return Err(Refusal::IllegalOperation);
         };
+        let mapped = self.mapped_of(remote, (pair, memory), part);
+        self.or_undone(Call::UnmapRemote(remote), mapped)
+    }
+
+    fn mapped_of(
+        &mut self,
+        remote: RemoteSegment,
+        (pair, memory): (PairId, Memory),
+        part: Part,
+    ) -> Result<Mapped, Refusal> {
         let peer = self.provider(pair).ok_or(Refusal::NotConnected)?;
         match memory {
             Memory::Bank { offset } => {
@@ -213,6 +223,14 @@ impl HostMember {
                 Ok(Mapped { device: Some(device), ..mapped })
             }
         }
+    }
+
+    /// A map that the member counts, or none: `unmap` ends the count of one that is refused.
+    pub(crate) fn or_undone<T>(&mut self, unmap: Call, mapped: Result<T, Refusal>) -> Result<T, Refusal> {
+        if mapped.is_err() {
+            self.call(unmap)?;
+        }
+        mapped
     }
 
     /// What stores at an address of a connection's memory come to.
@@ -260,7 +278,8 @@ impl HostMember {
             }
             Value::MapLocal(Memory::Own { .. }, part) => {
                 let memory = self.groups.get(&local).and_then(|group| self.core().group_memory(*group));
-                Ok((memory.ok_or(Refusal::IllegalOperation)?, part.offset as usize))
+                let memory = self.or_undone(Call::UnmapLocal(local), memory.ok_or(Refusal::IllegalOperation));
+                Ok((memory?, part.offset as usize))
             }
             _ => Err(Refusal::IllegalOperation),
         }

@@ -60,6 +60,10 @@ fn store_comes_to_each_holder_and_to_no_other_host() {
         let mut member = among(&core, &wiring, 6);
         meet(&mut member, &met, 6);
         let remote = connected(&mut member);
+        // A group is no one host's memory; what was refused is not mapped.
+        assert_eq!(member.map(remote, part(0, BYTES)).err(), Some(Refusal::IllegalOperation));
+        assert_eq!(member.call(Call::Disconnect(remote)), Ok(Value::Nothing));
+        let remote = connected(&mut member);
         let map = member.map_group(remote, GROUP, part(0, BYTES)).unwrap();
         let start = map.start().1.unwrap();
         map.copy_in(0, &pattern(BYTES as usize, 3));

@@ -26,8 +26,32 @@ impl DomainArgs {
         DomainConfig { root: Some(self.root.clone()), name: self.domain.clone() }
     }
 
-    /// A file in the folder for a listener that is of no domain, with a name that no other domain has.
+    /// A file in the folder of the domain, for a listener that is of no domain. It goes with that folder, also after a crash.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
-        self.root.join(format!("{}.{name}", self.domain))
+        self.root.join(&self.domain).join(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use beeline_session::PrivateDomain;
+
+    use super::*;
+
+    #[test]
+    fn socket_of_a_killed_run_is_removed_with_its_domain() {
+        let root = tempfile::tempdir().unwrap();
+        let new = || PrivateDomain::new_in(Some(root.path().to_owned())).unwrap();
+        // A killed run drops nothing.
+        let killed = std::mem::ManuallyDrop::new(new());
+        drop(beeline_domain::Domain::open(killed.config()).unwrap());
+        let args = DomainArgs { root: root.path().to_owned(), domain: killed.name().to_owned() };
+        let path = args.file("meeting");
+        drop(UnixListener::bind(&path).unwrap());
+        assert!(path.exists());
+        let _next = new();
+        assert_eq!(root.path().read_dir().unwrap().count(), 0, "{}", path.display());
     }
 }

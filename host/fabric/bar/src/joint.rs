@@ -6,6 +6,10 @@
 //!
 //! Who begins to use a memory and who takes it back each store, pass a barrier and look at the other's words: so at least one of them
 //! sees the other. Where the member that made it is gone, who takes its slot is in that one's place.
+//!
+//! A member that is killed while it looks leaves the memory closing, and perhaps another that uses it. So in a file a member that begins to
+//! use it opens it again by a compare-and-swap. The member that made it, which may only stand still, closes it by another, and so only if
+//! nobody has opened it.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -22,6 +26,8 @@ const FREE: u64 = 0;
 const OPEN: u64 = 1;
 /// The member that made it is looking whether anybody uses it.
 const CLOSING: u64 = 2;
+/// That member has found that nobody does.
+const CLOSED: u64 = 3;
 
 /// A memory that several members hold, as its words were found once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +138,7 @@ impl Joints {
             used.count += 1;
             return Ok(used.joint);
         }
+        self.open_again(group, peers);
         let joint = find(&self.space, group).ok_or(Refusal::NotConnected)?;
         let is_free = |at: &usize| self.uses.values().all(|used| used.at != *at);
         let at = (0..JOINTS).find(is_free).ok_or(Refusal::MaxEntries)?;
@@ -147,6 +154,21 @@ impl Joints {
         }
         self.uses.insert(group, Use { joint, at, count: 1 });
         Ok(joint)
+    }
+
+    /// Ends the look of a member that is not heard any more whether anybody uses a memory. A device has no such operation.
+    fn open_again(&self, group: NonZeroU64, peers: &[Peer]) {
+        if self.space.is_device() {
+            return;
+        }
+        for peer in peers.iter().filter(|peer| peer.number.is_none() && peer.slot != self.own) {
+            let words = self.space.joints(peer.slot);
+            let found = (0..JOINTS).find(|at| words.load_acquire(at * JOINT_WORDS) == group.get());
+            found.into_iter().for_each(|at| {
+                let phase = self.space.joint_phase(peer.slot, at);
+                let _is_open = self.space.ordered(|| phase.compare_exchange(CLOSING, OPEN));
+            });
+        }
     }
 
     /// Ends one use of a memory.
@@ -177,6 +199,12 @@ impl Joints {
         // Pairs with the barrier of who begins to use it.
         if self.space.barrier().is_err() || self.is_used(group) {
             self.store_made(at, 1, OPEN);
+            return None;
+        }
+        // Of a file somebody may have opened it again, who took this member for dead, and may use it by now.
+        let phase = self.space.joint_phase(self.own, at);
+        let close = || self.space.is_device() || phase.compare_exchange(CLOSING, CLOSED).is_ok();
+        if self.space.ordered(close) != Some(true) {
             return None;
         }
         self.store_made(at, 0, FREE);
@@ -226,6 +254,7 @@ mod tests {
     use std::fs::File;
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+    use beeline_fabric::MemberNumber;
     use beeline_mmio::OnLoss;
 
     use super::*;
@@ -294,8 +323,11 @@ mod tests {
         let (_dir, [maker, mut other]) = sides();
         let space = &maker.space;
         let phase = |value| maker.joints.store_made(0, 1, value);
-        phase(CLOSING);
-        assert_eq!(other.begin(), Err(Refusal::NotConnected));
+        other.peers[0].came(MemberNumber(5));
+        for closed in [CLOSING, CLOSED] {
+            phase(closed);
+            assert_eq!(other.begin(), Err(Refusal::NotConnected));
+        }
         phase(OPEN);
         for (word, before, now) in [(space.number(0), 5, 9), (space.tenant(0), 5, 9), (space.tenant(0), 5, 0)]
         {
@@ -314,7 +346,19 @@ mod tests {
         assert!(other.joints.is_any_lost());
     }
 
-    /// One thread uses the memory over and over, the other takes it back and makes it anew.
+    #[test]
+    fn memory_that_a_member_was_closing_that_is_not_heard_any_more_is_opened_again() {
+        let (_dir, [mut maker, mut other]) = sides();
+        maker.joints.store_made(0, 1, CLOSED);
+        assert_eq!(other.begin(), Err(Refusal::NotConnected), "it is nobody's");
+        maker.joints.store_made(0, 1, CLOSING);
+        other.begin().unwrap();
+        assert_eq!(maker.joints.take_back(), []);
+        other.end();
+        assert_eq!(maker.joints.take_back().len(), 1, "its member only stood still");
+    }
+
+    /// One thread uses the memory over and over and opens it again, the other takes it back and makes it anew.
     #[test]
     fn memory_is_never_taken_back_while_another_thread_uses_it() {
         let (_dir, [mut maker, mut other]) = sides();

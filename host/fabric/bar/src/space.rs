@@ -168,6 +168,11 @@ impl Space {
         self.region.words(self.at(self.layout.joints(slot)), JOINTS * JOINT_WORDS)
     }
 
+    /// What a slot says of one of those memories: its phase.
+    pub(crate) fn joint_phase(&self, slot: usize, at: usize) -> Word {
+        self.region.word(self.at(self.layout.joints(slot)) + 8 * (at * JOINT_WORDS + 1))
+    }
+
     /// The number of the member whose area one slot's member uses or has mapped, of those that had the other slot; zero if it has none.
     pub(crate) fn holds(&self, from: usize, to: usize) -> Word {
         self.region.word(self.at(self.layout.line(from, to)))

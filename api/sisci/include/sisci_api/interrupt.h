@@ -44,6 +44,7 @@ extern "C" {
  * who there is, which takes system calls. The first trigger after a process has made one connects to that process, and waits half a
  * second at most after the others are triggered. A process that does not answer, because it is stopped or very busy, is skipped then,
  * and the trigger is SCI_ERR_OK if it has reached another one; triggers reach it about a second after it answers.
+ * Of processes that share one memory, sisci (7) says what such a trigger takes.
  *
  * Flags: SCI_FLAG_USE_CALLBACK, SCI_FLAG_FIXED_INTNO, SCI_FLAG_COUNTING_INT, SCI_FLAG_SHARED_INT; SCI_FLAG_CONDITIONAL_INTERRUPT
  * is SCI_ERR_FLAG_NOT_IMPLEMENTED: no store into memory of one host triggers anything.

@@ -53,10 +53,10 @@ impl Options {
 
     fn of_bar(self) -> Result<BarInterruptOptions, Refusal> {
         let Options { number, is_shared, is_group, is_counting } = self;
-        if is_shared || is_group {
+        if is_group {
             return Err(Refusal::NotSupported);
         }
-        Ok(BarInterruptOptions { number, is_counting, ..BarInterruptOptions::default() })
+        Ok(BarInterruptOptions { number, is_shared, is_counting, ..BarInterruptOptions::default() })
     }
 }
 

@@ -1,6 +1,8 @@
 //! Interrupts of this member, whose counts and messages others store and whoever waits looks for: nobody wakes anybody here.
 
+mod each;
 mod inbox;
+mod link;
 mod triggers;
 pub(crate) mod waited;
 pub(crate) mod yard;
@@ -22,6 +24,8 @@ use crate::shared::Shared;
 pub struct BarInterruptOptions {
     /// Its number, which no living member of the node may have; `None`: one that is free.
     pub number: Option<InterruptNumber>,
+    /// It is one of several of its number, of this member and others of the node: a trigger reaches each of them. Not of data interrupts.
+    pub is_shared: bool,
     /// Each trigger is one that is taken; otherwise all that come between two waits are one. Not of data interrupts.
     pub is_counting: bool,
     /// How long to look without a rest. After it a wait rests for some 200 µs between two looks.
@@ -171,7 +175,7 @@ impl BarMember {
     /// Makes an interrupt that is triggered without data.
     ///
     /// # Errors
-    /// [`Refusal::IntnoUsed`]: a living member of the node has the number. [`Refusal::MaxEntries`]: there is no room for another.
+    /// [`Refusal::IntnoUsed`]: a living member of the node has the number, and one of both is not shared. [`Refusal::MaxEntries`]: there is no room for another.
     pub fn create_interrupt(&self, options: BarInterruptOptions) -> Result<BarInterrupt, Refusal> {
         let kind = if options.is_counting { InterruptKind::Counting } else { InterruptKind::Plain };
         self.own_interrupt(kind, options).map(BarInterrupt)
@@ -187,7 +191,13 @@ impl BarMember {
 
     fn own_interrupt(&self, kind: InterruptKind, options: BarInterruptOptions) -> Result<Own, Refusal> {
         let shared = Arc::clone(&self.shared);
-        let create = Call::CreateInterrupt { number: options.number, kind };
+        let number = options.number;
+        let create = match kind {
+            InterruptKind::Plain | InterruptKind::Counting if options.is_shared => {
+                Call::CreateSharedInterrupt { number, is_counting: options.is_counting }
+            }
+            kind => Call::CreateInterrupt { number, kind },
+        };
         let Value::Interrupt(local, number, _, _) = shared.call(create)? else { return Err(Refusal::System) };
         let waited = shared.lock().interrupts.get(&local).cloned().ok_or(Refusal::System)?;
         Ok(Own { shared, local, number, waited, wait: options.wait })

@@ -20,14 +20,15 @@ pub(crate) struct OwnNames {
     put: BTreeMap<(Name, Slot), usize>,
 }
 
-/// A name as a word that is not zero; `None` for an interrupt of which there may be several, which are not built.
+/// A name as a word that is not zero; `None` for a data interrupt of a group, which is not built.
 fn word_of(name: Name) -> Option<u64> {
     let kind: u64 = match name.kind {
         NameKind::Segment => 1,
         NameKind::Interrupt => 2,
         NameKind::DataInterrupt => 3,
         NameKind::Group => 4,
-        NameKind::SharedInterrupt | NameKind::GroupInterrupt => return None,
+        NameKind::SharedInterrupt => 5,
+        NameKind::GroupInterrupt => return None,
     };
     Some(kind << 32 | u64::from(name.number))
 }

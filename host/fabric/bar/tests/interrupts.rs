@@ -3,6 +3,8 @@
 
 mod support;
 
+use beeline_fabric::{AdapterNumber, InterruptNumber, NodeId};
+use beeline_fabric_bar::BarInterruptOptions;
 use rustix::process::Signal;
 use support::{Memory, Process};
 
@@ -53,6 +55,80 @@ fn number_of_an_interrupt_is_one_members_of_a_node() {
     owner.finish();
     other.finish();
     user.finish();
+}
+
+#[test]
+fn trigger_of_a_shared_number_reaches_each_interrupt_of_it_also_later_ones() {
+    let memory = Memory::new();
+    let (mut one, mut other, mut user) = (memory.member(4), memory.member(4), memory.member(8));
+    one.expect("interrupt i shared 7", "ok");
+    user.expect("hook t shared 4 7 forever", "ok");
+    user.expect("trigger t", "ok");
+    one.expect("take i forever", "ok");
+    other.expect("interrupt i shared-counting 7", "ok");
+    one.expect("interrupt j shared-counting 7", "ok");
+    // Of another node.
+    user.expect("interrupt i shared 7", "ok");
+    user.expect("trigger t", "ok");
+    user.expect("trigger t", "ok");
+    for (name, second) in [("i", "Timeout"), ("j", "ok")] {
+        one.expect(&format!("take {name} 0"), "ok");
+        one.expect(&format!("take {name} 0"), second);
+        one.expect(&format!("take {name} 0"), "Timeout");
+    }
+    for answer in ["ok", "ok", "Timeout"] {
+        other.expect("take i 0", answer);
+    }
+    user.expect("take i 0", "Timeout");
+    // One that ends, and one that is made after that.
+    one.expect("end i", "ok");
+    one.expect("interrupt i shared 7", "ok");
+    user.expect("trigger t", "ok");
+    one.expect("take i 0", "ok");
+    one.kill();
+    user.expect("trigger t", "ok");
+    other.expect("take i 0", "ok");
+    other.expect("end i", "ok");
+    // Once its death is known.
+    user.until("trigger t", "NotConnected");
+    other.finish();
+    user.finish();
+}
+
+#[test]
+fn number_is_of_one_interrupt_alone_or_of_several_that_share_it() {
+    let memory = Memory::new();
+    let (mut one, mut other) = (memory.member(4), memory.member(4));
+    one.expect("interrupt i plain 7", "ok");
+    for process in [&mut one, &mut other] {
+        process.expect("interrupt j shared 7", "IntnoUsed");
+    }
+    one.expect("end i", "ok");
+    for process in [&mut one, &mut other] {
+        process.expect("interrupt j shared 7", "ok");
+        process.expect("interrupt k plain 7", "IntnoUsed");
+    }
+    other.expect("interrupt d data 7", "ok");
+    one.finish();
+    other.expect("interrupt k plain 7", "IntnoUsed");
+    other.expect("end j", "ok");
+    other.expect("interrupt k plain 7", "ok");
+    other.finish();
+}
+
+#[test]
+fn number_that_is_found_for_a_shared_interrupt_is_nobody_elses() {
+    let memory = Memory::new();
+    let (one, other) = (memory.member_here(4), memory.member_here(4));
+    let shared = |number| BarInterruptOptions { number, is_shared: true, ..Default::default() };
+    let first = one.create_interrupt(shared(None)).unwrap().number().0;
+    let [second, third] = [1, 2].map(|above| InterruptNumber(first + above));
+    let _shared = other.create_interrupt(shared(Some(second))).unwrap();
+    let alone = BarInterruptOptions { number: Some(third), ..Default::default() };
+    let _alone = other.create_interrupt(alone).unwrap();
+    // Until the one that came first knows the other.
+    one.connect_interrupt(NodeId(4), third, AdapterNumber::new(0).unwrap(), None).unwrap();
+    assert_eq!(one.create_interrupt(shared(None)).unwrap().number().0, first + 3);
 }
 
 #[test]

@@ -1,69 +1,39 @@
 //! Triggering interrupts of other members, by loads and stores of this process.
 
-use std::sync::Arc;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use beeline_fabric::{
-    AdapterNumber, Call, InterruptNumber, MAX_MESSAGE_BYTES, NodeId, Refusal, RemoteInterrupt,
-    Trigger as Words, Value,
-};
+use beeline_fabric::{AdapterNumber, Call, InterruptNumber, MAX_MESSAGE_BYTES, NodeId, Refusal};
 use beeline_window::{SendError, Sent};
 
+use super::each::Each;
+use super::link::Link;
 use super::yard::SharedSender;
 use crate::member::BarMember;
-use crate::peer::Incumbent;
-use crate::shared::Shared;
-use crate::words::OneMemory;
 
 /// A connection to an interrupt of a node. It ends when this is dropped. All threads may trigger, at the same time too.
+///
+/// One of several interrupts that share a number ([`BarInterruptOptions`](crate::BarInterruptOptions)) reaches each of them, also those that
+/// were made after this. Such a trigger loads a word for each segment or interrupt that members of the node may have.
 #[derive(Debug)]
-pub struct BarTrigger(Link);
+pub struct BarTrigger(To);
+
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most are of one interrupt, and are triggered without a load of where it is"
+)]
+enum To {
+    One(Link),
+    /// One of several interrupts of a number.
+    Each(Each),
+}
 
 /// A connection to a data interrupt of a node. It ends when this is dropped.
 #[derive(Debug)]
 pub struct BarDataTrigger {
     link: Link,
     sender: SharedSender,
-}
-
-#[derive(Debug)]
-struct Link {
-    shared: Arc<Shared>,
-    remote: RemoteInterrupt,
-    words: Words<OneMemory>,
-    other: Incumbent,
-}
-
-impl Link {
-    #[inline]
-    fn check(&self) -> Result<(), Refusal> {
-        if !self.shared.process.is_this() {
-            return Err(Refusal::System);
-        }
-        let found = self.words.check();
-        self.check_memory()?;
-        // Behind those loads: they may have been of another member's words.
-        if self.other.is_there() { found } else { Err(Refusal::NotConnected) }
-    }
-
-    /// What is gone is zero, and takes no store.
-    #[inline]
-    fn check_memory(&self) -> Result<(), Refusal> {
-        if self.shared.space.is_intact() { Ok(()) } else { Err(Refusal::NoLinkAccess) }
-    }
-}
-
-impl Drop for Link {
-    fn drop(&mut self) {
-        if self.shared.process.is_this() {
-            let disconnect = Call::DisconnectInterrupt(self.remote);
-            let ended = self.shared.enter(|state, now| state.member.call(disconnect, now));
-            if let Err(refusal) = ended {
-                tracing::debug!(%refusal, "a trigger is dropped that is not connected");
-            }
-        }
-    }
 }
 
 impl BarTrigger {
@@ -74,9 +44,10 @@ impl BarTrigger {
     /// [`Refusal::NoLinkAccess`] and [`Refusal::NoRemoteLinkAccess`]: a link is down; the first one, too, if memory is gone.
     #[inline]
     pub fn trigger(&self) -> Result<(), Refusal> {
-        self.0.check()?;
-        self.0.words.raise();
-        self.0.check_memory()
+        match &self.0 {
+            To::One(link) => link.trigger(),
+            To::Each(each) => each.trigger(),
+        }
     }
 }
 
@@ -119,7 +90,9 @@ impl BarMember {
         adapter: AdapterNumber,
         timeout: Option<Duration>,
     ) -> Result<BarTrigger, Refusal> {
-        Ok(BarTrigger(self.link((node, number, adapter), false, timeout)?))
+        let link = self.link((node, number, adapter), false, timeout)?;
+        let each = Each::new(&self.shared, node, number, adapter);
+        Ok(BarTrigger(if each.connect()? { To::Each(each) } else { To::One(link) }))
     }
 
     /// As [`BarMember::connect_interrupt`], to a data interrupt.
@@ -150,24 +123,9 @@ impl BarMember {
         has_data: bool,
         timeout: Option<Duration>,
     ) -> Result<Link, Refusal> {
-        let shared = &self.shared;
         let timeout_nanos = timeout.map(|timeout| u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
         let connect = Call::ConnectInterrupt { node, number, has_data, adapter, timeout_nanos };
-        let Value::Trigger(remote) = shared.call(connect)? else { return Err(Refusal::System) };
-        shared.enter(|state, now| {
-            let own = state.board.view();
-            let made = state.member.trigger(remote, &own).and_then(|(pair, words)| {
-                let peer = state.peer_of(pair).ok_or(Refusal::NotConnected)?;
-                Ok((words, peer.incumbent(&shared.space).ok_or(Refusal::NotConnected)?))
-            });
-            match made {
-                Ok((words, other)) => Ok(Link { shared: Arc::clone(shared), remote, words, other }),
-                Err(refusal) => {
-                    let _gone = state.member.call(Call::DisconnectInterrupt(remote), now);
-                    Err(refusal)
-                }
-            }
-        })
+        Link::connect(&self.shared, connect)
     }
 }
 

@@ -47,7 +47,11 @@ impl Shared {
             NameOp::Put(name, slot) | NameOp::PutFirst(name, slot) => {
                 let State { names, peers, .. } = state;
                 let of = self.owners(name);
-                names.put(name, slot, |own| candidates(own, (peers, self.slot), of, name).next().is_none())
+                let may_be_beside = name.kind.is_of_several() && matches!(op, NameOp::Put(..));
+                names.put(name, slot, |own| {
+                    let is_had = |name| candidates(own, (peers, self.slot), of, name).next().is_some();
+                    (may_be_beside || !is_had(name)) && !in_other_kind(name).is_some_and(is_had)
+                })
             }
             NameOp::PutBeside(name, slot, holder) => {
                 let asked = Candidate { member: holder.member, slot: holder.lent.slot };
@@ -73,10 +77,14 @@ impl Shared {
         (name.kind != NameKind::Group).then_some(self.node)
     }
 
-    fn find(&self, state: &State, node: NodeId, name: Name) -> Found {
+    pub(crate) fn find(&self, state: &State, node: NodeId, name: Name) -> Found {
         let State { names, peers, .. } = state;
         let of = (name.kind != NameKind::Group).then_some(node);
-        let candidates = candidates(names, (peers, self.slot), of, name).collect();
+        let those_of = |name| candidates(names, (peers, self.slot), of, name);
+        let mut candidates: Vec<_> = those_of(name).collect();
+        if name.kind == NameKind::Interrupt {
+            candidates.extend(in_other_kind(name).into_iter().flat_map(those_of));
+        }
         // A group is of no node.
         let is_node_alive = of.is_none() || peers.iter().any(|peer| peer.is_of(node));
         Found { candidates, is_node_alive }
@@ -92,6 +100,18 @@ impl Shared {
         peer.claims.clear();
         Reached::Provider { board: View::new(self.space.board(peer.slot)), claims: peer.claims.clone() }
     }
+}
+
+/// The name of what may not have the number of an interrupt: an interrupt of a number is alone, or one of several.
+fn in_other_kind(name: Name) -> Option<Name> {
+    let kind = match name.kind {
+        NameKind::Interrupt => NameKind::SharedInterrupt,
+        NameKind::SharedInterrupt => NameKind::Interrupt,
+        NameKind::Segment | NameKind::Group | NameKind::DataInterrupt | NameKind::GroupInterrupt => {
+            return None;
+        }
+    };
+    Some(Name { kind, ..name })
 }
 
 /// Who has a name, of members that are there: those of a node, or all.

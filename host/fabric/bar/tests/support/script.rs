@@ -162,8 +162,9 @@ impl Player {
         let no = |word: &str| InterruptNumber(number(word));
         Some(match *words {
             ["interrupt", name, kind, id] => {
-                let is_counting = kind == "counting";
-                let options = BarInterruptOptions { number: Some(no(id)), is_counting, ..Default::default() };
+                let (is_counting, is_shared) = (kind.ends_with("counting"), kind.starts_with("shared"));
+                let number = Some(no(id));
+                let options = BarInterruptOptions { number, is_counting, is_shared, ..Default::default() };
                 if kind == "data" {
                     let made = self.member().create_data_interrupt(options);
                     made.map(|it| self.data_interrupts.insert(name.to_owned(), it)).map(drop)
@@ -229,6 +230,7 @@ impl Player {
                 "available s".to_owned(),
                 format!("interrupt i plain {id}"),
                 format!("interrupt d data {id}"),
+                format!("interrupt m shared {}", id + 3),
                 format!("connect r 4 {id} 2"),
                 format!("connect r 8 {id} 2"),
                 format!("join g {id} 3000"),
@@ -245,16 +247,19 @@ impl Player {
                 "start r".to_owned(),
                 format!("hook t plain 4 {id} 2"),
                 format!("hook t data 8 {id} 2"),
+                format!("hook u shared 4 {} 2", id + 3),
                 "store s 0 something".to_owned(),
                 "check r".to_owned(),
                 "load r 2000 1000".to_owned(),
                 "trigger t".to_owned(),
+                "trigger u".to_owned(),
                 "send t message".to_owned(),
                 "take i 1".to_owned(),
                 "receive d 2048 1".to_owned(),
                 "wait-local s 1".to_owned(),
                 "wait-remote r 1".to_owned(),
                 "unhook t".to_owned(),
+                "unhook u".to_owned(),
                 "unmap w".to_owned(),
                 "unmap g".to_owned(),
                 "disconnect w".to_owned(),

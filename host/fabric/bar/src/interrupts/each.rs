@@ -1,0 +1,84 @@
+//! Triggering each of several interrupts of a node that have one number.
+//!
+//! They come and go while a program is connected to the number, so each trigger looks through the names of the node's members, and connects to
+//! those that are new. Nobody is waited for: a connection takes loads and stores of this process alone.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use beeline_fabric::{AdapterNumber, Call, Candidate, InterruptNumber, Name, NodeId, Refusal};
+
+use super::link::Link;
+use crate::shared::Shared;
+
+#[derive(Debug)]
+pub(super) struct Each {
+    shared: Arc<Shared>,
+    node: NodeId,
+    number: InterruptNumber,
+    adapter: AdapterNumber,
+    /// Those that this is connected to.
+    links: Mutex<Vec<(Candidate, Arc<Link>)>>,
+}
+
+impl Each {
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        node: NodeId,
+        number: InterruptNumber,
+        adapter: AdapterNumber,
+    ) -> Self {
+        Each { shared: Arc::clone(shared), node, number, adapter, links: Mutex::default() }
+    }
+
+    /// Whether the number is one of several interrupts, to each of which this is connected then.
+    pub(super) fn connect(&self) -> Result<bool, Refusal> {
+        let (links, _) = self.all()?;
+        Ok(!links.is_empty())
+    }
+
+    /// Triggers each that is reached. It fails if none is.
+    pub(super) fn trigger(&self) -> Result<(), Refusal> {
+        let (links, mut refused) = self.all()?;
+        let mut is_any_reached = false;
+        for link in links {
+            match link.trigger() {
+                Ok(()) => is_any_reached = true,
+                Err(Refusal::NotConnected) => {}
+                Err(refusal) => refused = refusal,
+            }
+        }
+        if is_any_reached { Ok(()) } else { Err(refused) }
+    }
+
+    /// Those that are connected to, and what is wrong with those that cannot be.
+    fn all(&self) -> Result<(Vec<Arc<Link>>, Refusal), Refusal> {
+        // First: a child of fork has the parent's locks as they were.
+        self.shared.check()?;
+        let name = Name::one_of_several(self.node, self.number);
+        let there = self.shared.enter(|state, _| self.shared.find(state, self.node, name).candidates);
+        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        links.retain(|(at, link)| there.contains(at) && link.check() != Err(Refusal::NotConnected));
+        let mut refused = Refusal::NotConnected;
+        for at in there {
+            if links.iter().any(|(known, _)| *known == at) {
+                continue;
+            }
+            match self.link(at) {
+                Ok(link) => links.push((at, Arc::new(link))),
+                // It is removed meanwhile, or its member is gone.
+                Err(Refusal::NoSuchIntno | Refusal::NodeNotResponding | Refusal::NotConnected) => {}
+                Err(refusal) => refused = refusal,
+            }
+        }
+        Ok((links.iter().map(|(_, link)| Arc::clone(link)).collect(), refused))
+    }
+
+    fn link(&self, at: Candidate) -> Result<Link, Refusal> {
+        let (node, number, adapter) = (self.node, self.number, self.adapter);
+        // Its member is reached at once or not at all.
+        Link::connect(
+            &self.shared,
+            Call::ConnectSharedInterrupt { node, number, adapter, at, timeout_nanos: 0 },
+        )
+    }
+}

@@ -1,0 +1,75 @@
+//! One connection to one interrupt: what is loaded and stored to trigger it.
+
+use std::sync::Arc;
+
+use beeline_fabric::{Call, Refusal, RemoteInterrupt, Trigger as Words, Value};
+
+use crate::peer::Incumbent;
+use crate::shared::Shared;
+use crate::words::OneMemory;
+
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) shared: Arc<Shared>,
+    remote: RemoteInterrupt,
+    pub(super) words: Words<OneMemory>,
+    pub(super) other: Incumbent,
+}
+
+impl Link {
+    /// Connects to an interrupt, by the call that does so.
+    pub(super) fn connect(shared: &Arc<Shared>, connect: Call) -> Result<Self, Refusal> {
+        let Value::Trigger(remote) = shared.call(connect)? else { return Err(Refusal::System) };
+        shared.enter(|state, now| {
+            let own = state.board.view();
+            let made = state.member.trigger(remote, &own).and_then(|(pair, words)| {
+                let peer = state.peer_of(pair).ok_or(Refusal::NotConnected)?;
+                Ok((words, peer.incumbent(&shared.space).ok_or(Refusal::NotConnected)?))
+            });
+            match made {
+                Ok((words, other)) => Ok(Link { shared: Arc::clone(shared), remote, words, other }),
+                Err(refusal) => {
+                    let _gone = state.member.call(Call::DisconnectInterrupt(remote), now);
+                    Err(refusal)
+                }
+            }
+        })
+    }
+
+    /// Triggers an interrupt that carries nothing.
+    #[inline]
+    pub(super) fn trigger(&self) -> Result<(), Refusal> {
+        self.check()?;
+        self.words.raise();
+        self.check_memory()
+    }
+
+    #[inline]
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        if !self.shared.process.is_this() {
+            return Err(Refusal::System);
+        }
+        let found = self.words.check();
+        self.check_memory()?;
+        // Behind those loads: they may have been of another member's words.
+        if self.other.is_there() { found } else { Err(Refusal::NotConnected) }
+    }
+
+    /// What is gone is zero, and takes no store.
+    #[inline]
+    pub(super) fn check_memory(&self) -> Result<(), Refusal> {
+        if self.shared.space.is_intact() { Ok(()) } else { Err(Refusal::NoLinkAccess) }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        if self.shared.process.is_this() {
+            let disconnect = Call::DisconnectInterrupt(self.remote);
+            let ended = self.shared.enter(|state, now| state.member.call(disconnect, now));
+            if let Err(refusal) = ended {
+                tracing::debug!(%refusal, "a trigger is dropped that is not connected");
+            }
+        }
+    }
+}

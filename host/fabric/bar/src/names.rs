@@ -20,6 +20,14 @@ pub(crate) struct OwnNames {
     put: BTreeMap<(Name, Slot), usize>,
 }
 
+/// A name that others may see already.
+pub(crate) struct Putting {
+    name: Name,
+    slot: Slot,
+    /// Where in the table it is.
+    at: usize,
+}
+
 /// A name as a word that is not zero; `None` for a data interrupt of a group, which is not built.
 fn word_of(name: Name) -> Option<u64> {
     let kind: u64 = match name.kind {
@@ -51,19 +59,27 @@ impl OwnNames {
         self.put.range((name, Slot(0))..=(name, Slot(u16::MAX))).map(|((_, slot), _)| *slot)
     }
 
-    /// Puts a name if `may_put`, which looks at the tables of others, finds after it that this member may have it.
-    pub(crate) fn put(&mut self, name: Name, slot: Slot, may_put: impl FnOnce(&Self) -> bool) -> Answer {
-        let Some(word) = word_of(name) else { return Answer::Failed };
+    /// Stores a name, which this member has when [`OwnNames::end`] says so: in between it looks at the tables of others.
+    ///
+    /// # Errors
+    /// [`Answer::Full`]; [`Answer::Failed`]: members that share one memory do not have names of this kind, or nothing is ordered.
+    pub(crate) fn begin(&mut self, name: Name, slot: Slot) -> Result<Putting, Answer> {
+        let word = word_of(name).ok_or(Answer::Failed)?;
         let is_used = |at: &usize| self.put.values().any(|used| used == at);
-        let Some(at) = (0..self.words.count() / 2).find(|at| !is_used(at)) else { return Answer::Full };
+        let at = (0..self.words.count() / 2).find(|at| !is_used(at)).ok_or(Answer::Full)?;
         self.store(2 * at + 1, u64::from(slot.0));
         self.store(2 * at, word);
         // Pairs with that of another member.
         if self.space.barrier().is_err() {
             self.store(2 * at, 0);
-            return Answer::Failed;
+            return Err(Answer::Failed);
         }
-        if !may_put(self) {
+        Ok(Putting { name, slot, at })
+    }
+
+    /// Keeps a name that was begun, or takes it back.
+    pub(crate) fn end(&mut self, Putting { name, slot, at }: Putting, is_kept: bool) -> Answer {
+        if !is_kept {
             self.store(2 * at, 0);
             return Answer::Taken;
         }

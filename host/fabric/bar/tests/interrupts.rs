@@ -3,7 +3,7 @@
 
 mod support;
 
-use beeline_fabric::{AdapterNumber, InterruptNumber, NodeId};
+use beeline_fabric::InterruptNumber;
 use beeline_fabric_bar::BarInterruptOptions;
 use rustix::process::Signal;
 use support::{Memory, Process};
@@ -126,8 +126,6 @@ fn number_that_is_found_for_a_shared_interrupt_is_nobody_elses() {
     let _shared = other.create_interrupt(shared(Some(second))).unwrap();
     let alone = BarInterruptOptions { number: Some(third), ..Default::default() };
     let _alone = other.create_interrupt(alone).unwrap();
-    // Until the one that came first knows the other.
-    one.connect_interrupt(NodeId(4), third, AdapterNumber::new(0).unwrap(), None).unwrap();
     assert_eq!(one.create_interrupt(shared(None)).unwrap().number().0, first + 3);
 }
 

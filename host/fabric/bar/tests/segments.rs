@@ -59,6 +59,20 @@ fn what_one_process_stores_into_a_segment_the_other_one_loads() {
 }
 
 #[test]
+fn name_of_who_has_just_come_is_not_given_to_who_was_there_first() {
+    let memory = Memory::new();
+    let mut first = memory.member(4);
+    for _ in 0..10 {
+        let mut newcomer = memory.member(4);
+        newcomer.expect("create s 7 4096", "ok 7");
+        first.expect("create s 7 4096", "SegmentidUsed");
+        newcomer.expect("remove s", "ok");
+        newcomer.finish();
+    }
+    first.finish();
+}
+
+#[test]
 fn three_members_use_each_others_segments() {
     let memory = Memory::new();
     let nodes = [4, 8, 12];

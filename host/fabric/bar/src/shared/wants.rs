@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 
 use beeline_fabric::{
-    Answer, Candidate, Found, MemberNumber, Name, NameKind, NameOp, Nanos, NodeId, PairId, Reached, Want,
+    Answer, Candidate, Found, MemberNumber, Name, NameKind, NameOp, Nanos, NodeId, PairId, Reached, Slot,
+    Want,
 };
 use beeline_mmio::Pace;
 
@@ -45,22 +46,19 @@ impl Shared {
     fn name(&self, state: &mut State, op: NameOp) -> Answer {
         match op {
             NameOp::Put(name, slot) | NameOp::PutFirst(name, slot) => {
-                let State { names, peers, .. } = state;
-                let of = self.owners(name);
                 let may_be_beside = name.kind.is_of_several() && matches!(op, NameOp::Put(..));
-                names.put(name, slot, |own| {
-                    let is_had = |name| candidates(own, (peers, self.slot), of, name).next().is_some();
+                self.put(state, (name, slot), |State { names, peers, .. }| {
+                    let of = self.owners(name);
+                    let is_had = |name| candidates(names, (peers, self.slot), of, name).next().is_some();
                     (may_be_beside || !is_had(name)) && !in_other_kind(name).is_some_and(is_had)
                 })
             }
             NameOp::PutBeside(name, slot, holder) => {
                 let asked = Candidate { member: holder.member, slot: holder.lent.slot };
-                let State { names, peers, member, board, .. } = state;
-                let has_open =
-                    || member.watch_holder(holder, &board.view()).is_some_and(|view| view.is_there());
-                let of = self.owners(name);
-                names.put(name, slot, |own| {
-                    let mut all = candidates(own, (peers, self.slot), of, name).peekable();
+                self.put(state, (name, slot), |State { names, peers, member, board, .. }| {
+                    let has_open =
+                        || member.watch_holder(holder, &board.view()).is_some_and(|view| view.is_there());
+                    let mut all = candidates(names, (peers, self.slot), self.owners(name), name).peekable();
                     all.peek().is_none() || all.any(|it| it == asked) && has_open()
                 })
             }
@@ -69,6 +67,36 @@ impl Shared {
                 Answer::Done
             }
             NameOp::Find(node, name) => Answer::Found(self.find(state, node, name)),
+        }
+    }
+
+    /// Puts a name if `may_put`, which looks at the names that there are, finds after it that this member may have it.
+    fn put(
+        &self,
+        state: &mut State,
+        (name, slot): (Name, Slot),
+        may_put: impl FnOnce(&mut State) -> bool,
+    ) -> Answer {
+        let begun = match state.names.begin(name, slot) {
+            Ok(begun) => begun,
+            Err(answer) => return answer,
+        };
+        self.meet_newcomers(state);
+        let is_kept = may_put(state);
+        state.names.end(begun, is_kept)
+    }
+
+    /// Hears whoever has come since the last beat: it knows this member, and may have put names.
+    fn meet_newcomers(&self, state: &mut State) {
+        let time = self.now();
+        for at in 0..state.peers.len() {
+            if state.peers[at].number.is_some() || self.space.number(at).load_acquire() == 0 {
+                continue;
+            }
+            self.look_at(state, at, time);
+            if state.peers[at].is_new() {
+                self.take_in(state, at);
+            }
         }
     }
 

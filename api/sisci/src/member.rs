@@ -16,6 +16,8 @@ macro_rules! either {
 mod interrupts;
 mod maps;
 
+use std::io::ErrorKind;
+
 use beeline_fabric::{
     AdapterNumber, Call, LocalEvent, LocalSegment, NodeId, Part, Refusal, RemoteEvent, RemoteSegment,
     SegmentId, Value,
@@ -239,7 +241,15 @@ fn open_bar(memory: &OneMemory, config: &Configuration) -> Outcome<BarMember> {
         nodes: fabric.nodes.clone(),
         on_loss: OnLoss::Guarded(guard),
     };
-    BarMember::open(config).map_err(|error| not_of_memory(&error))
+    BarMember::open(config).map_err(|error| match (&error, bytes) {
+        (OpenError::File { error: cause, .. }, None) if cause.kind() == ErrorKind::NotFound => {
+            let failed = not_of_memory(&error);
+            let why =
+                format!("{}; with `bytes` in the table [fabric] of beeline.toml it is made", failed.why);
+            failure(errors::SYSTEM, why)
+        }
+        _ => not_of_memory(&error),
+    })
 }
 
 /// Why this process is a member no more, by the code that its other calls have.

@@ -138,7 +138,13 @@ fn errno_says_why_the_one_memory_is_not_joined_or_is_zero() {
     let fabric = Fabric::new();
     fabric.configure("[fabric]\nmemory = \"/dev/shm/beeline-that-is-not-there\"\n");
     let no_file = format!("SYSTEM {}", Errno::NOENT.raw_os_error());
-    fabric.program("4").expect("errno_of_open", &no_file);
+    let mut program = fabric.program("4");
+    program.expect("errno_of_open", &no_file);
+    program.expect(
+        "why",
+        "SCIOpen: this process does not join the fabric: cannot open /dev/shm/beeline-that-is-not-there: No such file or directory (os error 2); \
+         with `bytes` in the table [fabric] of beeline.toml it is made",
+    );
     fabric.configure("[fabric]\nmemory = \"/proc/self/exe\"\n[[nodes]]\nid = 4\nadapters = [0, 1]\n");
     fabric.program("4").expect("errno_of_open", "SYSTEM 0");
 }

@@ -33,8 +33,7 @@ pub struct Place {
     pub incarnation: u32,
 }
 
-/// The name under which others look for an interrupt of a node. With [`NodeId::GROUPS`] it is that of the fabric's interrupts, all of which
-/// carry messages.
+/// The name under which others look for an interrupt of a node. [`NodeId::GROUPS`] stands for the fabric, whose interrupts all carry messages.
 pub(crate) fn name_of(node: NodeId, number: InterruptNumber, has_data: bool) -> Name {
     let kind = match (node, has_data) {
         (NodeId::GROUPS, true) => NameKind::GroupInterrupt,

@@ -14,7 +14,7 @@ pub enum Path {
 pub enum Peeked {
     /// So many bytes, at least one.
     Bytes(usize),
-    /// None have come.
+    /// The socket is empty, and the other side may still send.
     Nothing,
     /// The other side has shut down, and all bytes before that were taken.
     End,
@@ -28,13 +28,13 @@ pub trait KernelPath {
     /// Copies what has come to `out`, and leaves it there (`MSG_PEEK`). `out` is not empty.
     ///
     /// # Errors
-    /// As the socket's.
+    /// The socket has failed (`ECONNRESET`, `ETIMEDOUT`): nothing more comes from it.
     fn peek(&mut self, out: &mut [u8]) -> Result<Peeked, Self::Error>;
 
     /// Takes bytes that were peeked at (`MSG_TRUNC`).
     ///
     /// # Errors
-    /// As the socket's.
+    /// The socket has failed since the peek.
     fn take(&mut self, bytes: usize) -> Result<(), Self::Error>;
 }
 

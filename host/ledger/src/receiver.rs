@@ -12,7 +12,7 @@ use crate::words::{CURSOR, GONE, LOST_AT, READY, STANDING};
 pub enum Received {
     /// So many bytes, at least one.
     Bytes(usize),
-    /// None have come.
+    /// Neither path has a byte, and the stream goes on.
     Nothing,
     /// The stream has ended, and all of it was taken.
     End,
@@ -45,8 +45,8 @@ const MAX_TURNS: u32 = 16;
 enum At {
     Kernel,
     Window,
-    /// Behind the last byte of a window that is lost, until the sender begins anew. It is whole if that byte is known to be the last one of
-    /// the window.
+    /// Behind the last byte that was read of a window that is lost, until the sender begins anew. `is_whole`: the ledger says that no byte
+    /// of the stream was behind it in the window.
     Lost {
         is_whole: bool,
     },

@@ -58,8 +58,8 @@ fn each_host_of_a_group_makes_its_answers_later() {
     );
 }
 
-/// A trigger is a store of a word that is polled. A message of one line takes as long, and more bytes on the links; each further line adds
-/// its own time.
+/// A trigger is a store of a word that is polled. A message of one line has more bytes on the links than that, and each further line adds its
+/// own time.
 #[test]
 fn message_takes_longer_than_a_plain_interrupt_by_its_lines() {
     let (store, plain) =

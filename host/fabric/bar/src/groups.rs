@@ -16,9 +16,8 @@ pub struct BarHeld {
 
 impl BarMember {
     /// Joins a group: makes this member a holder of the segment that all members have which join under this number, of whatever node. It
-    /// is one memory in the area of the member that made it, and a store of anybody is seen by each. It lasts as long as one of them is
-    /// there and has not removed its segment, or a map of it is there; the slot of a member that has made one and is gone is nobody else's
-    /// as long.
+    /// is one memory in the area of the member that made it, and a store of anybody is seen by each. It lasts until the last holder is gone or has removed its
+    /// segment, and the last map is gone. Until then nobody takes the slot of the member that made it, even if that is gone.
     ///
     /// To others it is a segment of [`NodeId::GROUPS`](beeline_fabric::NodeId::GROUPS), once a holder has made it available.
     ///

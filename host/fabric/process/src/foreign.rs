@@ -6,8 +6,7 @@ use beeline_domain::{Domain, DomainConfig, DomainError};
 
 use crate::users::NodeOfUser;
 
-/// A domain of another user. It may not be there yet, or not let anybody in: of two users whose members name each other's nodes one joins
-/// before the other.
+/// A domain of another user, which may not be there yet, or not let anybody in: of two users, one joins first.
 #[derive(Debug)]
 pub(crate) struct Foreign {
     config: DomainConfig,

@@ -347,7 +347,7 @@ impl FabricMember {
     /// An end of a message queue, which is to be opened ([`MessageQueue::open`]).
     ///
     /// # Errors
-    /// Those of [`MessageQueue::new`].
+    /// [`MessageQueue::new`] refuses the configuration.
     pub fn message_queue(&self, config: QueueConfig) -> Result<MessageQueue, Refusal> {
         MessageQueue::new(Arc::<Shared>::clone(&self.shared), config)
     }

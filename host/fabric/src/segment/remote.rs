@@ -169,8 +169,7 @@ impl Remote {
         };
     }
 
-    /// The next event that the program has not been told of. `standing` is that of the connection, if there is one, as the last look has
-    /// found it.
+    /// The next event that the program has not been told of. `standing` is what the last look has found of the connection, if there is one.
     pub(crate) fn next_event(&mut self, standing: Option<Standing>) -> Option<RemoteEvent> {
         let (bytes, fails_over) = match &self.stage {
             Stage::Connecting(_) => return None,

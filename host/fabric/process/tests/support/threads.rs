@@ -14,8 +14,7 @@ impl Thread {
         Thread(gettid())
     }
 
-    /// Whether the thread looks over and over for what it waits for: it takes processor time, and does not sleep meanwhile but for a lock,
-    /// at most twice.
+    /// Whether the thread looks over and over for what it waits for: it takes processor time, and sleeps at most twice, for a lock.
     pub fn polls(self) -> bool {
         (0..3).any(|_| {
             let (ticks, sleeps) = (self.ticks(), self.sleeps());

@@ -8,7 +8,7 @@ mod support;
 use std::time::Duration;
 
 use beeline_fabric_process::FabricMember;
-use support::held::held;
+use support::held::{held, held_at_rest};
 use support::random::{Random, number};
 use support::segments::{available, connect, remove};
 use support::{Fabric, Process};
@@ -36,7 +36,7 @@ fn members_that_are_killed_at_any_moment_leave_no_name_no_claim_and_no_descripto
         fabric.member(node).finish();
         connect(&owner, node, 1).unwrap_err();
     }
-    let before = held();
+    let before = held_at_rest();
     const NODES: [u16; 4] = [4, 8, 8, 12];
     let mut processes: Vec<_> = NODES.into_iter().map(|node| start(&fabric, node)).collect();
     for _ in 0..kills {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use beeline_fabric::{Call, NodeId, Part, Value};
 use beeline_fabric_process::FabricMember;
 use support::Fabric;
-use support::held::{files, held};
+use support::held::{files, held, held_at_rest};
 use support::joining::{ENDS, GROUP, GROUP_BYTES, SHARED, kill_in_a_join, queue, shared_interrupt};
 use support::random::number;
 use support::segments::{available, connect, remove};
@@ -51,7 +51,7 @@ fn what_is_joined_is_free_when_who_joined_was_killed_in_whatever_part_of_it() {
         other.call(Call::Disconnect(remote)).unwrap();
         remove(member, local);
     }
-    let before = (held(), files(&fabric));
+    let before = (held_at_rest(), files(&fabric));
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let other_end = scope.spawn(|| {

@@ -14,6 +14,17 @@ impl Thread {
         Thread(gettid())
     }
 
+    /// Whether every other thread of this process waits for something, and none is about to run.
+    pub fn is_alone() -> bool {
+        let own = gettid().to_string();
+        let threads = std::fs::read_dir("/proc/self/task").unwrap().map(|thread| thread.unwrap());
+        threads.filter(|thread| thread.file_name() != *own).all(|thread| {
+            // A thread that has ended meanwhile does nothing any more.
+            let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+            stat.rsplit_once(") ").is_none_or(|(_, fields)| fields.starts_with('S'))
+        })
+    }
+
     /// Whether the thread looks over and over for what it waits for: it takes processor time, and sleeps at most twice, for a lock.
     pub fn polls(self) -> bool {
         (0..3).any(|_| {

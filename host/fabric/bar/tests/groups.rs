@@ -3,12 +3,15 @@
 //! `BEELINE_GROUP_STEPS` asks for another number of steps of the random test.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
 
+#[path = "../../transfer/tests/cases/groups.rs"]
+mod cases;
 mod support;
 
 use std::time::Duration;
 
+use cases::{Game, hold, holder};
 use rustix::process::Signal;
-use support::random::{Random, number};
+use support::random::number;
 use support::{Memory, Process};
 
 #[test]
@@ -19,21 +22,6 @@ fn role() {
 /// Most of a member's area: there is no room for another one of this size.
 const LARGE: &str = "1200000";
 
-/// A process that holds group 7 of 100,000 bytes as `g`, has made it available and mapped it.
-fn holder(memory: &Memory, node: u16, joined: &str) -> Process {
-    let mut process = memory.member(node);
-    hold(&mut process, joined);
-    process
-}
-
-fn hold(process: &mut Process, joined: &str) {
-    process.expect("join g 7 100000", joined);
-    for line in ["prepare g", "available g"] {
-        process.expect(line, "ok");
-    }
-    process.expect("map-local g 0 8", "ok 8");
-}
-
 /// A process that is connected to the group as `w`, with a map of it.
 fn writer(memory: &Memory, node: u16) -> Process {
     let mut process = memory.member(node);
@@ -43,38 +31,8 @@ fn writer(memory: &Memory, node: u16) -> Process {
 }
 
 #[test]
-fn one_store_is_seen_by_all_who_hold_a_group_of_whatever_node() {
-    let memory = Memory::new();
-    let mut first = holder(&memory, 4, "first 100000");
-    first.expect("store g 0 first", "ok");
-    let mut second = holder(&memory, 8, "ok 100000");
-    // Whoever comes later has what was stored before.
-    second.expect("load g 0 6", "first.");
-    let mut third = holder(&memory, 4, "ok 100000");
-    let mut writer = writer(&memory, 12);
-    writer.until("holders w", "3");
-    writer.expect("store w 0 written", "ok");
-    writer.expect("check-once w", "Ok");
-    for process in [&mut first, &mut second, &mut third] {
-        process.expect("load g 0 8", "written.");
-    }
-    // A process may hold it twice, and connect to what it holds itself.
-    third.expect("join h 7 100000", "ok 100000");
-    third.expect("map-local h 0 8", "ok 8");
-    third.expect("load h 0 8", "written.");
-    third.expect("connect r 252 7 0", "ok 100000");
-    third.expect("map-remote r 0 8", "ok 8");
-    third.expect("load r 0 8", "written.");
-
-    second.expect("join h 7 100001", "GroupOfAnotherSize");
-    second.expect("join h 7 0", "SizeAlignment");
-    second.expect("join h 8 100001", "first 100001");
-    second.expect("join i 9 99000000", "Nospc");
-    first.expect("connect s 252 9 0", "NoSuchSegment");
-    first.expect("connect s 252 8 0", "ConnectionRefused");
-    // Numbers of segments are other numbers.
-    first.expect("create s 7 64", "ok 7");
-    first.expect("connect s 4 7 0", "ConnectionRefused");
+fn group_has_no_more_bytes_than_its_maker_has_left() {
+    Memory::new().member(4).expect("join i 9 99000000", "Nospc");
 }
 
 #[test]
@@ -279,95 +237,52 @@ fn member_holds_so_many_groups_and_no_more() {
     other.finish();
 }
 
-/// Members of a random game of joining, leaving and dying.
-struct Game {
-    memory: Memory,
-    random: Random,
-    /// Whether each holds the group.
-    players: Vec<(Process, bool)>,
-    marks: u64,
+/// Has some begin to join and another one leave, and kills one meanwhile. Nobody comes in its place as long as somebody holds memory of its slot,
+/// so those who hold the group leave it first.
+fn step(game: &mut Game) {
+    let joining: Vec<usize> = (0..game.players.len()).filter(|it| !game.players[*it].1).collect();
+    let leaving = game.pick(true).filter(|_| game.random.below(2) == 0);
+    for which in &joining {
+        game.players[*which].0.begin("join g 7 4096");
+    }
+    if let Some(which) = leaving {
+        game.players[which].0.begin("unmap g");
+        game.players[which].0.begin("remove g");
+    }
+    let killed = (game.random.below(3) == 0).then(|| {
+        std::thread::sleep(Duration::from_micros(game.random.below(3000)));
+        let which = game.random.below(game.players.len() as u64) as usize;
+        game.players[which].0.signal(Signal::KILL);
+        which
+    });
+    if let Some(which) = leaving.filter(|it| killed != Some(*it)) {
+        game.hear_left(which);
+    }
+    for which in joining.into_iter().filter(|it| killed != Some(*it)) {
+        game.hear_joined(which);
+    }
+    if let Some(which) = killed {
+        game.players[which].1 = false;
+    }
+    game.check(killed);
+    if let Some(which) = killed {
+        replace(game, which);
+    }
 }
 
-impl Game {
-    fn player(memory: &Memory) -> (Process, bool) {
-        (memory.member(4), false)
+fn replace(game: &mut Game, which: usize) {
+    for (player, holds) in game.players.iter_mut().filter(|(_, holds)| *holds) {
+        player.expect("unmap g", "ok");
+        player.expect("remove g", "ok");
+        *holds = false;
     }
-
-    fn pick(&mut self, holds: bool) -> Option<usize> {
-        let fit: Vec<_> = (0..self.players.len()).filter(|it| self.players[*it].1 == holds).collect();
-        (!fit.is_empty()).then(|| fit[self.random.below(fit.len() as u64) as usize])
-    }
-
-    /// Has some begin to join and another one leave, and kills one meanwhile. Nobody comes in its place as long as somebody holds memory of
-    /// its slot, so those who hold the group leave it first.
-    fn step(&mut self) {
-        let joining: Vec<usize> = (0..self.players.len()).filter(|it| !self.players[*it].1).collect();
-        let leaving = self.pick(true).filter(|_| self.random.below(2) == 0);
-        for which in &joining {
-            self.players[*which].0.begin("join g 7 4096");
-        }
-        if let Some(which) = leaving {
-            self.players[which].0.begin("unmap g");
-            self.players[which].0.begin("remove g");
-        }
-        let killed = (self.random.below(3) == 0).then(|| {
-            std::thread::sleep(Duration::from_micros(self.random.below(3000)));
-            let which = self.random.below(self.players.len() as u64) as usize;
-            self.players[which].0.signal(Signal::KILL);
-            which
-        });
-        if let Some(which) = leaving.filter(|it| killed != Some(*it)) {
-            assert_eq!(
-                [self.players[which].0.hear(), self.players[which].0.hear()],
-                ["ok".to_owned(), "ok".to_owned()]
-            );
-            self.players[which].1 = false;
-        }
-        for which in joining.into_iter().filter(|it| killed != Some(*it)) {
-            let said = self.players[which].0.hear();
-            assert!(["first 4096", "ok 4096"].contains(&said.as_str()), "{said}");
-            self.players[which].0.expect("map-local g 0 4096", "ok 4096");
-            self.players[which].1 = true;
-        }
-        if let Some(which) = killed {
-            self.players[which].1 = false;
-        }
-        self.check(killed);
-        if let Some(which) = killed {
-            self.replace(which);
-        }
-    }
-
-    fn replace(&mut self, which: usize) {
-        for (player, holds) in self.players.iter_mut().filter(|(_, holds)| *holds) {
-            player.expect("unmap g", "ok");
-            player.expect("remove g", "ok");
-            *holds = false;
-        }
-        let next = Game::player(&self.memory);
-        std::mem::replace(&mut self.players[which], next).0.kill();
-    }
-
-    /// All who hold the group see what one of them stores.
-    fn check(&mut self, killed: Option<usize>) {
-        let Some(which) = self.pick(true) else { return };
-        self.marks += 1;
-        let mark = format!("{:08}", self.marks);
-        self.players[which].0.expect(&format!("store g 0 {mark}"), "ok");
-        let those =
-            self.players.iter_mut().enumerate().filter(|(at, (_, holds))| *holds && killed != Some(*at));
-        for (_, (process, _)) in those {
-            process.expect("load g 0 8", &mark);
-        }
-    }
+    game.kill(which);
 }
 
 #[test]
 fn whoever_joins_leaves_or_dies_at_whatever_moment_all_who_hold_a_group_have_one_memory() {
     let steps = number("BEELINE_GROUP_STEPS").unwrap_or(30);
-    let (memory, random) = (Memory::new(), Random::new());
-    let players = (0..3).map(|_| Game::player(&memory)).collect();
-    let mut game = Game { memory, random, players, marks: 0 };
-    (0..steps).for_each(|_| game.step());
+    let mut game = Game::new(3);
+    (0..steps).for_each(|_| step(&mut game));
     assert!(game.marks > steps / 2, "{} of {steps} steps had holders", game.marks);
 }

@@ -3,30 +3,19 @@
 //! `BEELINE_GROUP_STEPS` asks for another number of steps of the random test.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
 
+#[path = "../../transfer/tests/cases/groups.rs"]
+mod cases;
 mod support;
 
 use std::time::Duration;
 
-use support::random::{Random, number};
+use cases::{Game, holder, make_available};
+use support::random::number;
 use support::{Fabric, Process};
 
 #[test]
 fn role() {
     support::play();
-}
-
-/// A process that holds group 7 of 100,000 bytes as `g`, has made it available and mapped it.
-fn holder(fabric: &Fabric, node: u16, joined: &str) -> Process {
-    let mut process = fabric.member(node);
-    process.expect("join g 7 100000", joined);
-    make_available(&mut process, "g");
-    process
-}
-
-fn make_available(process: &mut Process, name: &str) {
-    process.expect(&format!("prepare {name}"), "ok");
-    process.expect(&format!("available {name}"), "ok");
-    process.expect(&format!("map-local {name} 0 8"), "ok 8");
 }
 
 /// A process that is connected to the group as `w`, with a sequence that has begun.
@@ -35,52 +24,6 @@ fn writer(fabric: &Fabric, node: u16) -> Process {
     process.expect("connect w 252 7 0", "ok 100000");
     process.expect("start w", "Ok");
     process
-}
-
-#[test]
-fn one_store_is_seen_by_all_who_hold_a_group_of_whatever_node() {
-    let fabric = Fabric::new();
-    let mut first = holder(&fabric, 4, "first 100000");
-    first.expect("store g 0 first", "ok");
-    let mut second = holder(&fabric, 8, "ok 100000");
-    // Whoever comes later has what was stored before.
-    second.expect("load g 0 6", "first.");
-    let mut third = holder(&fabric, 4, "ok 100000");
-    let mut writer = writer(&fabric, 12);
-    writer.until("holders w", "3");
-    writer.expect("map-remote w 0 8", "ok 8");
-    writer.expect("store w 0 written", "ok");
-    writer.expect("check-once w", "Ok");
-    for process in [&mut first, &mut second, &mut third] {
-        process.expect("load g 0 8", "written.");
-    }
-    // A process may hold it twice, and connect to what it holds itself.
-    third.expect("join h 7 100000", "ok 100000");
-    third.expect("map-local h 0 8", "ok 8");
-    third.expect("load h 0 8", "written.");
-    third.expect("connect r 252 7 0", "ok 100000");
-    third.expect("map-remote r 0 8", "ok 8");
-    third.expect("load r 0 8", "written.");
-
-    let mut other = fabric.member(8);
-    other.expect("join g 7 100001", "GroupOfAnotherSize");
-    other.expect("join g 7 0", "SizeAlignment");
-    other.expect("join g 8 100001", "first 100001");
-    other.expect("connect s 252 9 0", "NoSuchSegment");
-    other.expect("connect s 252 8 0", "ConnectionRefused");
-}
-
-#[test]
-fn group_and_segment_of_a_node_have_nothing_to_do_with_each_other_under_the_same_number() {
-    let fabric = Fabric::new();
-    let mut owner = holder(&fabric, 4, "first 100000");
-    owner.expect("create s 7 64", "ok 7");
-    let mut user = fabric.member(8);
-    user.expect("connect s 4 7 0", "ConnectionRefused");
-    user.expect("connect g 252 7 0", "ok 100000");
-    owner.expect("remove s", "ok");
-    user.expect("connect s 4 7 0", "NoSuchSegment");
-    user.expect("connect h 252 7 0", "ok 100000");
 }
 
 #[test]
@@ -267,85 +210,41 @@ fn shared_segment_outlives_the_process_that_made_it() {
     writer.until("check-once w", "NotRetriable");
 }
 
-/// Members of a random game of joining, leaving and dying.
-struct Game {
-    fabric: Fabric,
-    random: Random,
-    /// Whether each holds the group.
-    players: Vec<(Process, bool)>,
-    marks: u64,
-}
-
-impl Game {
-    fn player(fabric: &Fabric) -> (Process, bool) {
-        (fabric.member(4), false)
+/// Has some begin to join, and kills holders and joiners meanwhile.
+fn step(game: &mut Game) {
+    let all = 0..game.players.len();
+    let joining: Vec<usize> = all.filter(|it| !game.players[*it].1 && game.random.below(2) == 0).collect();
+    for which in &joining {
+        game.players[*which].0.begin("join g 7 4096");
     }
-
-    fn pick(&mut self, holds: bool) -> Option<usize> {
-        let fit: Vec<_> = (0..self.players.len()).filter(|it| self.players[*it].1 == holds).collect();
-        (!fit.is_empty()).then(|| fit[self.random.below(fit.len() as u64) as usize])
+    let leaving = game.pick(true).filter(|_| game.random.below(2) == 0);
+    if let Some(which) = leaving {
+        game.players[which].0.begin("unmap g");
+        game.players[which].0.begin("remove g");
     }
-
-    fn kill(&mut self, which: usize) {
-        std::mem::replace(&mut self.players[which], Game::player(&self.fabric)).0.kill();
-    }
-
-    /// Has some begin to join, and kills holders and joiners meanwhile.
-    fn step(&mut self) {
-        let joining: Vec<usize> =
-            (0..self.players.len()).filter(|it| !self.players[*it].1 && self.random.below(2) == 0).collect();
-        for which in &joining {
-            self.players[*which].0.begin("join g 7 4096");
-        }
-        let leaving = self.pick(true).filter(|_| self.random.below(2) == 0);
-        if let Some(which) = leaving {
-            self.players[which].0.begin("unmap g");
-            self.players[which].0.begin("remove g");
-        }
-        let mut killed = Vec::new();
-        for _ in 0..self.random.below(3) {
-            std::thread::sleep(Duration::from_micros(self.random.below(3000)));
-            let which = self.random.below(self.players.len() as u64) as usize;
-            if !killed.contains(&which) {
-                self.kill(which);
-                killed.push(which);
-            }
-        }
-        if let Some(which) = leaving.filter(|it| !killed.contains(it)) {
-            assert_eq!(
-                (self.players[which].0.hear(), self.players[which].0.hear()),
-                ("ok".into(), "ok".into())
-            );
-            self.players[which].1 = false;
-        }
-        for which in joining.into_iter().filter(|it| !killed.contains(it)) {
-            let said = self.players[which].0.hear();
-            assert!(["first 4096", "ok 4096"].contains(&said.as_str()), "{said}");
-            self.players[which].0.expect("map-local g 0 4096", "ok 4096");
-            self.players[which].1 = true;
-        }
-        self.check();
-    }
-
-    /// All who hold the group see what one of them stores.
-    fn check(&mut self) {
-        let Some(which) = self.pick(true) else { return };
-        self.marks += 1;
-        let mark = format!("{:08}", self.marks);
-        self.players[which].0.expect(&format!("store g 0 {mark}"), "ok");
-        for (process, _) in self.players.iter_mut().filter(|(_, holds)| *holds) {
-            process.expect("load g 0 8", &mark);
+    let mut killed = Vec::new();
+    for _ in 0..game.random.below(3) {
+        std::thread::sleep(Duration::from_micros(game.random.below(3000)));
+        let which = game.random.below(game.players.len() as u64) as usize;
+        if !killed.contains(&which) {
+            game.kill(which);
+            killed.push(which);
         }
     }
+    if let Some(which) = leaving.filter(|it| !killed.contains(it)) {
+        game.hear_left(which);
+    }
+    for which in joining.into_iter().filter(|it| !killed.contains(it)) {
+        game.hear_joined(which);
+    }
+    game.check(None);
 }
 
 #[test]
 fn whoever_joins_leaves_or_dies_at_whatever_moment_all_who_hold_a_group_have_one_memory() {
     let steps = number("BEELINE_GROUP_STEPS").unwrap_or(40);
-    let (fabric, random) = (Fabric::new(), Random::new());
-    let players = (0..6).map(|_| Game::player(&fabric)).collect();
-    let mut game = Game { fabric, random, players, marks: 0 };
-    (0..steps).for_each(|_| game.step());
+    let mut game = Game::new(6);
+    (0..steps).for_each(|_| step(&mut game));
     assert!(game.marks > steps / 2, "{} of {steps} steps had holders", game.marks);
 }
 

@@ -21,6 +21,9 @@ const FLOORS: &[(&str, &[&str])] = &[
     // Nothing of the kernel but its clock and its scheduler.
     ("os/wait", &["contract/memory"]),
     ("os/mmio", &["contract/memory", "contract/link"]),
+    ("os/tcp/sys", &[]),
+    // What the kernel says of a socket, for whoever carries its bytes by another path.
+    ("os/tcp", &["os/tcp/sys"]),
     ("os/domain", &["contract/memory", "contract/link", "spec", "os/mmio"]),
     // Beside the domain, whose peers a kernel can tell of; the two share what wakes a program.
     ("os/heartbeat", &["contract/memory", "contract/link", "spec", "os/mmio", "os/domain"]),

@@ -1,0 +1,19 @@
+//! What the kernel says of one socket of TCP, and what can be asked of it without waiting.
+//!
+//! For a library that carries a connection's bytes by another path while the kernel's socket stays what it is. It has to know how many bytes went
+//! through the socket, whoever sent or received them ([`given`], [`taken`]); to look at bytes before it takes them ([`peek`], [`take`]); and to end
+//! a connection that cannot go on ([`reset`]). Each function borrows a descriptor, keeps nothing, and waits for no other process.
+//!
+//! A preloaded library replaces functions of the C library, and must not come to itself when it calls this crate. Every system
+//! call here is an instruction: rustix makes its own on Linux (its default there, `linux_raw`), and `os/tcp/sys` does the same for
+//! what rustix lacks. No function of the C library is called, and `errno` is neither read nor changed.
+//!
+//! Which bytes go by which path is in `host/ledger`. Record 0071.
+
+mod bytes;
+mod counts;
+mod state;
+
+pub use bytes::{Peeked, TakeError, peek, reset, send, take};
+pub use counts::{CountError, Side, given, state, taken};
+pub use state::State;

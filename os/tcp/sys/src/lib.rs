@@ -1,0 +1,122 @@
+//! System calls on a socket of TCP that rustix does not offer.
+//!
+//! FFI and nothing else: every function is safe, borrows the descriptor, and gives the kernel's error as it is. Each is an instruction, not
+//! a call of the C library, so that a preloaded library that replaces `getsockopt`, `ioctl`, `recv` or `close` may call it, and
+//! `errno` keeps its value. What to do about a result is said in `os/tcp`, the only user.
+#![expect(unsafe_code, reason = "system calls without a safe interface")]
+#![cfg(target_os = "linux")]
+
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use syscalls::{Sysno, raw_syscall};
+
+/// An option of a socket that is read as bytes, in this machine's byte order. The kernel writes no pointer into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BytesOption {
+    /// `struct tcp_info`, of which later kernels have more.
+    TcpInfo,
+    /// The number of the socket's network namespace, eight bytes; Linux 5.14.
+    NetnsCookie,
+}
+
+impl BytesOption {
+    fn level_and_name(self) -> (libc::c_int, libc::c_int) {
+        /// Of Linux's `asm-generic/socket.h`; libc has it for no architecture.
+        const SO_NETNS_COOKIE: libc::c_int = 71;
+        match self {
+            BytesOption::TcpInfo => (libc::IPPROTO_TCP, libc::TCP_INFO),
+            BytesOption::NetnsCookie => (libc::SOL_SOCKET, SO_NETNS_COOKIE),
+        }
+    }
+}
+
+/// Reads an option into the beginning of `out`, and returns how many bytes of it the kernel has.
+///
+/// # Errors
+/// What the kernel says; `NOPROTOOPT` or `OPNOTSUPP` when the socket has no such option.
+pub fn get(socket: impl AsFd, option: BytesOption, out: &mut [u8]) -> Result<usize, Errno> {
+    let (level, name) = option.level_and_name();
+    // The kernel reads the length as a signed integer.
+    let mut bytes = out.len().min(libc::c_int::MAX as usize) as libc::socklen_t;
+    let fd = socket.as_fd();
+    // SAFETY: the descriptor is borrowed for the call; the kernel writes at most `bytes` bytes to `out`, which has as many and lives
+    // through the call, and one integer to `bytes`.
+    let result = unsafe {
+        raw_syscall!(
+            Sysno::getsockopt,
+            fd.as_raw_fd(),
+            level,
+            name,
+            out.as_mut_ptr(),
+            std::ptr::from_mut(&mut bytes)
+        )
+    };
+    check(result)?;
+    // A program of the kernel's administrator (BPF) may answer in the kernel's place.
+    Ok((bytes as usize).min(out.len()))
+}
+
+/// Bytes that the socket was given and the other side has not acknowledged (`SIOCOUTQ`), a FIN among them.
+///
+/// # Errors
+/// What the kernel says; `INVAL` for a listener.
+pub fn unacknowledged(socket: impl AsFd) -> Result<u32, Errno> {
+    // SAFETY: for TIOCOUTQ, which is SIOCOUTQ, the kernel writes one integer.
+    let request = unsafe { rustix::ioctl::Getter::<{ libc::TIOCOUTQ as _ }, libc::c_int>::new() };
+    // SAFETY: the request reads an integer of the descriptor, which is borrowed for the call, and changes nothing.
+    let count = unsafe { rustix::ioctl::ioctl(socket.as_fd(), request)? };
+    // A difference of two sequence numbers.
+    Ok(count.cast_unsigned())
+}
+
+/// Takes up to `bytes` bytes from a socket of TCP and copies none (`MSG_TRUNC`). Returns how many; never waits.
+///
+/// # Errors
+/// What the kernel says. `FAULT` from a socket that is not of TCP, for which the flag means something else.
+pub fn discard(socket: BorrowedFd<'_>, bytes: usize) -> Result<usize, Errno> {
+    const FLAGS: libc::c_int = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
+    let nowhere = std::ptr::null_mut::<u8>();
+    // SAFETY: a kernel that wants to copy bytes finds no memory at that address and says so; it writes nowhere else, because no place
+    // is given for the sender's address.
+    let result = unsafe {
+        raw_syscall!(
+            Sysno::recvfrom,
+            socket.as_raw_fd(),
+            nowhere,
+            bytes,
+            FLAGS,
+            std::ptr::null_mut::<u8>(),
+            std::ptr::null_mut::<u8>()
+        )
+    };
+    check(result)
+}
+
+fn check(result: usize) -> Result<usize, Errno> {
+    syscalls::Errno::from_ret(result).map_err(|errno| Errno::from_raw_os_error(errno.into_raw()))
+}
+
+/// A descriptor that is closed by the system call. Dropping an [`OwnedFd`] calls the C library's `close`.
+#[derive(Debug)]
+pub struct Descriptor(ManuallyDrop<OwnedFd>);
+
+impl From<OwnedFd> for Descriptor {
+    fn from(fd: OwnedFd) -> Self {
+        Descriptor(ManuallyDrop::new(fd))
+    }
+}
+
+impl AsFd for Descriptor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        // SAFETY: the number is owned here, nothing borrows it any more, and the `ManuallyDrop` does not close it again.
+        unsafe { rustix::io::close(self.0.as_raw_fd()) };
+    }
+}

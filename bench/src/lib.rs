@@ -16,6 +16,7 @@ pub mod byte_stream;
 pub mod bytes;
 mod check;
 pub mod connect;
+pub mod connection;
 pub mod copy_sizes;
 pub mod dma;
 mod domain_args;

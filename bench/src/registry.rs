@@ -3,7 +3,7 @@
 use beeline_session::with_causes;
 
 use crate::{
-    BenchError, Failed, Report, Settings, byte_stream, bytes, connect, copy_sizes, dma, fan_in,
+    BenchError, Failed, Report, Settings, byte_stream, bytes, connect, connection, copy_sizes, dma, fan_in,
     frames_under_attack, group, idle, key_value, kv_fill, lap, nic_one_way, nic_rate, peer_death, round_trip,
     rpc_rate, rpc_ring, rpc_round_trip, segment, simulation, sisci, store, stream, waiter, wake_up,
     watch_latency, wire_round_trip, work,
@@ -65,6 +65,11 @@ pub const BENCHES: &[Bench] = &[
         name: "window-round-trip",
         about: "64 B there and back between two cores: window by kernel, bare copy, bare line",
         run: round_trip::run,
+    },
+    Bench {
+        name: "connection-round-trip",
+        about: "64 B there and back by a connection: its windows, windows that are kept and checked, its socket by the ledger; TCP, bare copy",
+        run: connection::run,
     },
     Bench {
         name: "copy-sizes",

@@ -44,9 +44,16 @@ pub struct WindowLost;
 
 /// A window that is received from. Nothing here waits.
 pub trait WindowPath {
-    /// Moves bytes that have come to `out`, and says how many; 0 when none have. `out` is not empty.
+    /// Moves bytes that have come to `out`, and says how many; 0 when none have. `out` is not empty. The first is byte `offset` of the
+    /// stream.
     ///
     /// # Errors
     /// [`WindowLost`]: nothing behind the bytes that were read before is to be had.
-    fn read(&mut self, out: &mut [u8]) -> Result<usize, WindowLost>;
+    fn read(&mut self, offset: u64, out: &mut [u8]) -> Result<usize, WindowLost>;
+
+    /// As [`WindowPath::read`], and leaves the bytes to be read.
+    ///
+    /// # Errors
+    /// As [`WindowPath::read`], which says it again.
+    fn peek(&mut self, offset: u64, out: &mut [u8]) -> Result<usize, WindowLost>;
 }

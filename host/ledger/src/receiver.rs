@@ -52,6 +52,13 @@ enum At {
     },
 }
 
+/// What happens to bytes that are given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    Taken,
+    Left,
+}
+
 /// What one direction's receiver knows: by which path the next byte comes.
 #[derive(Debug)]
 pub struct Receiver<P, V> {
@@ -97,14 +104,40 @@ impl<P: PublishPort, V: ViewPort> Receiver<P, V> {
         kernel: &mut K,
         window: &mut W,
     ) -> Result<Received, Refused<K::Error>> {
-        if let Some(bytes) = self.read_window(out, window) {
+        self.find(out, kernel, window, Then::Taken)
+    }
+
+    /// Copies bytes of the stream that have come to `out`, which is not empty, and leaves them to be received (`MSG_PEEK`): those of one
+    /// path, so it may be fewer than have come. It passes entries, as [`Receiver::receive`] does.
+    ///
+    /// # Errors
+    /// As [`Receiver::receive`].
+    pub fn peek<K: KernelPath, W: WindowPath>(
+        &mut self,
+        out: &mut [u8],
+        kernel: &mut K,
+        window: &mut W,
+    ) -> Result<Received, Refused<K::Error>> {
+        self.find(out, kernel, window, Then::Left)
+    }
+
+    fn find<K: KernelPath, W: WindowPath>(
+        &mut self,
+        out: &mut [u8],
+        kernel: &mut K,
+        window: &mut W,
+        then: Then,
+    ) -> Result<Received, Refused<K::Error>> {
+        if self.at == At::Window
+            && let Some(bytes) = self.read(out, window, then)
+        {
             return Ok(Received::Bytes(bytes));
         }
         // Each turn passes an entry, or takes bytes that are none of the stream's, or ends.
         for _ in 0..MAX_TURNS {
             let turn = match self.at {
-                At::Kernel => self.receive_from_socket(out, kernel)?,
-                At::Window => self.receive_behind_window(out, kernel, window)?,
+                At::Kernel => self.receive_from_socket(out, kernel, then)?,
+                At::Window => self.receive_behind_window(out, kernel, window, then)?,
                 At::Lost { is_whole } => self.find_resumption(out, kernel, is_whole)?,
             };
             if let Some(received) = turn {
@@ -116,7 +149,7 @@ impl<P: PublishPort, V: ViewPort> Receiver<P, V> {
 
     /// Moves bytes that the window has, and no others: for who looks again and again, and behind a socket that failed. It calls nothing.
     pub fn read_window(&mut self, out: &mut [u8], window: &mut impl WindowPath) -> Option<usize> {
-        if self.at == At::Window { self.read(out, window) } else { None }
+        if self.at == At::Window { self.read(out, window, Then::Taken) } else { None }
     }
 
     /// Whether the ledger has an entry that was not come to. One load.
@@ -152,6 +185,7 @@ impl<P: PublishPort, V: ViewPort> Receiver<P, V> {
         &mut self,
         out: &mut [u8],
         kernel: &mut K,
+        then: Then,
     ) -> Result<Option<Received>, Refused<K::Error>> {
         let peeked = kernel.peek(out).map_err(Refused::Socket)?;
         let before = match self.next()? {
@@ -169,9 +203,11 @@ impl<P: PublishPort, V: ViewPort> Receiver<P, V> {
         match peeked {
             Peeked::Bytes(bytes) => {
                 let bytes = bytes.min(usize::try_from(before).unwrap_or(usize::MAX));
-                kernel.take(bytes).map_err(Refused::Socket)?;
-                self.received += bytes as u64;
-                self.move_on(bytes);
+                if then == Then::Taken {
+                    kernel.take(bytes).map_err(Refused::Socket)?;
+                    self.received += bytes as u64;
+                    self.move_on(bytes);
+                }
                 Ok(Some(Received::Bytes(bytes)))
             }
             Peeked::Nothing => Ok(Some(Received::Nothing)),
@@ -187,6 +223,7 @@ impl<P: PublishPort, V: ViewPort> Receiver<P, V> {
         out: &mut [u8],
         kernel: &mut K,
         window: &mut W,
+        then: Then,
     ) -> Result<Option<Received>, Refused<K::Error>> {
         let mut peeked = Peeked::Nothing;
         let mut next = self.next()?;
@@ -196,7 +233,7 @@ impl<P: PublishPort, V: ViewPort> Receiver<P, V> {
             next = self.next()?;
         }
         // Bytes of the window are there before an entry behind them is, and before the end: what was not there may have come since.
-        if let Some(bytes) = self.read(out, window) {
+        if let Some(bytes) = self.read(out, window, then) {
             return Ok(Some(Received::Bytes(bytes)));
         }
         match (next, peeked) {
@@ -264,11 +301,17 @@ impl<P: PublishPort, V: ViewPort> Receiver<P, V> {
     }
 
     /// Bytes that the window has; of one that is lost the last ones are behind.
-    fn read(&mut self, out: &mut [u8], window: &mut impl WindowPath) -> Option<usize> {
-        match window.read(out) {
+    fn read(&mut self, out: &mut [u8], window: &mut impl WindowPath, then: Then) -> Option<usize> {
+        let found = match then {
+            Then::Taken => window.read(self.taken, out),
+            Then::Left => window.peek(self.taken, out),
+        };
+        match found {
             Ok(0) => None,
             Ok(bytes) => {
-                self.move_on(bytes);
+                if then == Then::Taken {
+                    self.move_on(bytes);
+                }
                 Some(bytes)
             }
             Err(WindowLost) => {

@@ -92,8 +92,7 @@ impl<P: PublishPort, V: ViewPort> Sender<P, V> {
         }
         self.stands_ready()?;
         // Bytes of an earlier stretch may still be in the window: a receiver that reads it would not find where the next stretch begins.
-        // A receiver that has lost a window passes what was published before it is answered, and has asked before it did.
-        if self.passed != self.published || self.theirs.load(LOST_AT) != 0 {
+        if !self.has_passed_all() {
             return Err(Stays::Behind);
         }
         if given != self.given {
@@ -133,6 +132,21 @@ impl<P: PublishPort, V: ViewPort> Sender<P, V> {
             self.publish(Kind::Down);
             self.path = Path::Kernel;
         }
+    }
+
+    /// Whether the receiver has come to the socket and has passed all that was published: bytes that were sent by the window cannot be asked
+    /// for any more.
+    ///
+    /// # Errors
+    /// [`Broken`]: the other side broke the rules.
+    pub fn is_settled(&mut self) -> Result<bool, Broken> {
+        self.standing()?;
+        Ok(self.path == Path::Kernel && self.has_passed_all())
+    }
+
+    /// As last seen. A receiver that has lost a window passes what was published before it is answered, and has asked before it did.
+    fn has_passed_all(&self) -> bool {
+        self.passed == self.published && self.theirs.load(LOST_AT) == 0
     }
 
     /// From which byte the receiver asks to be sent the stream anew, since its window is lost. Whoever cannot do that resets the connection.

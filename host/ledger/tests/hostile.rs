@@ -49,8 +49,12 @@ impl KernelPath for Full {
 }
 
 impl WindowPath for Full {
-    fn read(&mut self, out: &mut [u8]) -> Result<usize, WindowLost> {
+    fn read(&mut self, _offset: u64, out: &mut [u8]) -> Result<usize, WindowLost> {
         if self.0 { Ok(out.len()) } else { Err(WindowLost) }
+    }
+
+    fn peek(&mut self, offset: u64, out: &mut [u8]) -> Result<usize, WindowLost> {
+        self.read(offset, out)
     }
 }
 
@@ -127,7 +131,11 @@ impl ViewPort for Endless {
 struct Empty;
 
 impl WindowPath for Empty {
-    fn read(&mut self, _out: &mut [u8]) -> Result<usize, WindowLost> {
+    fn read(&mut self, _offset: u64, _out: &mut [u8]) -> Result<usize, WindowLost> {
+        Ok(0)
+    }
+
+    fn peek(&mut self, _offset: u64, _out: &mut [u8]) -> Result<usize, WindowLost> {
         Ok(0)
     }
 }

@@ -53,6 +53,15 @@ fn receives_all(seed: u64, scribbles: bool) -> Rc<World> {
         assert!(turn < 10_000, "run {seed} stays at byte {}", got.len());
         let mut out = [0; 8];
         let out = &mut out[..1 + usize::from(random.below(8))];
+        if random.below(4) == 0
+            && let Ok(Received::Bytes(bytes)) = receiver.peek(out, &mut kernel, &mut window)
+        {
+            assert_eq!(got.len() as u64, receiver.taken_bytes());
+            assert!(
+                world.stream()[got.len()..].starts_with(&out[..bytes]),
+                "run {seed}: a peek shows another byte"
+            );
+        }
         match receiver.receive(out, &mut kernel, &mut window) {
             Ok(Received::Bytes(bytes)) => got.extend(&out[..bytes]),
             Ok(Received::Nothing) => {

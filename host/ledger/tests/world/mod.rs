@@ -242,15 +242,23 @@ impl KernelPath for Socket {
 pub struct Window(pub Rc<World>);
 
 impl WindowPath for Window {
-    fn read(&mut self, out: &mut [u8]) -> Result<usize, WindowLost> {
-        self.0.turn();
+    fn read(&mut self, offset: u64, out: &mut [u8]) -> Result<usize, WindowLost> {
+        let bytes = self.peek(offset, out)?;
         let mut window = self.0.window.borrow_mut();
+        window.seen -= bytes;
+        window.bytes.drain(..bytes);
+        Ok(bytes)
+    }
+
+    fn peek(&mut self, offset: u64, out: &mut [u8]) -> Result<usize, WindowLost> {
+        self.0.turn();
+        let window = self.0.window.borrow();
         if window.is_lost {
             return Err(WindowLost);
         }
         let bytes = window.seen.min(out.len());
-        window.seen -= bytes;
-        out.iter_mut().zip(window.bytes.drain(..bytes)).for_each(|(to, from)| *to = from);
+        out.iter_mut().zip(&window.bytes).for_each(|(to, from)| *to = *from);
+        assert!(self.0.stream[offset as usize..].starts_with(&out[..bytes]), "not byte {offset}");
         Ok(bytes)
     }
 }

@@ -249,6 +249,12 @@ impl<P: StorePort, C: CreditSource> ByteWriter<P, C> {
         self.writer.progress();
     }
 
+    /// Makes everything written so far visible before anything that is stored later, for a stream that goes on by another path. The
+    /// stream itself does not need it.
+    pub fn fence(&mut self) {
+        self.writer.fence();
+    }
+
     fn check_open(&self) -> Result<(), ByteWriteError> {
         if self.is_shut { Err(ByteWriteError::Shut) } else { Ok(()) }
     }

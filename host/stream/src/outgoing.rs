@@ -1,0 +1,235 @@
+//! The sender's half of a direction.
+
+use beeline_contract_adapter::{PublishPort, ViewPort};
+use beeline_ledger::{Path, Sender, Stays};
+
+use crate::failure::{Failure, Reset};
+use crate::kept::Kept;
+use crate::socket::{Socket, WindowSink};
+
+/// What became of bytes that were to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Sent {
+    /// So many of them, from the first on, are on their way.
+    Bytes(usize),
+    /// The window has no room. Who does not want to look again says [`Outgoing::go_down`], and sends by the socket.
+    WindowFull,
+    /// The socket has no room: what a program that does not wait is told (`EAGAIN`).
+    SocketFull,
+}
+
+/// Why a stream that was to go on in its window did not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unmoved<E> {
+    /// No window was given, or it is lost.
+    NoWindow,
+    /// Bytes that are to be sent anew are not given to the socket yet.
+    Owes,
+    /// The ledger says why.
+    Ledger(Stays),
+    /// The socket did not say what it was given.
+    Socket(E),
+}
+
+/// Sends one direction of a connection, by the path that the ledger says.
+#[derive(Debug)]
+pub struct Outgoing<P, V, W> {
+    ledger: Sender<P, V>,
+    window: Option<W>,
+    /// What was sent since the stream left the socket, until nothing of it can be asked for any more.
+    kept: Option<Kept>,
+    /// How many bytes are kept at most; 0 for none.
+    most_kept_bytes: usize,
+}
+
+impl<P: PublishPort, V: ViewPort, W: WindowSink> Outgoing<P, V, W> {
+    /// A stream that stays on its socket until it has a window, and keeps nothing: a window that is lost resets the connection.
+    pub fn new(ledger: Sender<P, V>) -> Self {
+        Outgoing { ledger, window: None, kept: None, most_kept_bytes: 0 }
+    }
+
+    /// Keeps a copy of what it sends until the receiver's program has it, so that a lost window loses no byte. A receiver that keeps to the
+    /// rules is never further behind than the window and both buffers of the socket are long. Behind one that is by more than `most_bytes`
+    /// the copy is dropped, and the connection reset if it asks for those bytes.
+    #[must_use]
+    pub fn keeping(mut self, most_bytes: usize) -> Self {
+        self.most_kept_bytes = most_bytes;
+        self
+    }
+
+    /// By which path the next byte goes.
+    pub fn path(&self) -> Path {
+        self.ledger.path()
+    }
+
+    /// Bytes of the stream that were sent.
+    pub fn sent_bytes(&self) -> u64 {
+        self.kept.as_ref().map_or(self.ledger.sent_bytes(), Kept::end)
+    }
+
+    /// Bytes of the stream that the receiver's program has not got, as far as it has said. Who sees that they stay as many while the other
+    /// end reads may go down: a receiver that misses bytes of the window finds that out then.
+    pub fn untaken_bytes(&self) -> u64 {
+        self.ledger.untaken_bytes() + self.owed_bytes()
+    }
+
+    /// Bytes that were sent once, are to be sent anew, and are not given to the socket yet. Nothing else is sent before them, so somebody has
+    /// to call [`Outgoing::tend`] when the socket has room, if the program does not send.
+    pub fn owed_bytes(&self) -> u64 {
+        self.sent_bytes() - self.ledger.sent_bytes()
+    }
+
+    /// Bytes of which it has a copy, which is memory besides the window.
+    pub fn kept_bytes(&self) -> usize {
+        self.kept.as_ref().map_or(0, Kept::len)
+    }
+
+    /// Whether it has a window; one that is lost is dropped, and the receiver may be asked for another.
+    pub fn has_window(&self) -> bool {
+        self.window.is_some()
+    }
+
+    /// Gives it a window to go up to: a new one, of which the receiver has the other end already.
+    ///
+    /// # Errors
+    /// The window comes back while the one before is in use, or the receiver's question about it is not answered.
+    pub fn set_window(&mut self, window: W) -> Result<(), W> {
+        // An answer drops the window that was lost, and must not drop this one.
+        if self.path() == Path::Window || self.ledger.resume_from() != Ok(None) {
+            return Err(window);
+        }
+        self.window = Some(window);
+        Ok(())
+    }
+
+    /// Goes on in the window. A receiver that waits has to be woken when the first bytes are in it. It costs a barrier and a question to the
+    /// kernel. No call that gives bytes to the socket is under way.
+    ///
+    /// # Errors
+    /// [`Unmoved`]: the next byte goes as before.
+    pub fn go_up<S: Socket>(&mut self, socket: &mut S) -> Result<(), Unmoved<S::Error>> {
+        if self.path() == Path::Window {
+            return Ok(());
+        }
+        if self.window.is_none() {
+            return Err(Unmoved::NoWindow);
+        }
+        if self.owed_bytes() > 0 {
+            return Err(Unmoved::Owes);
+        }
+        let given = socket.given_bytes().map_err(Unmoved::Socket)?;
+        self.ledger.go_up(given).map_err(Unmoved::Ledger)?;
+        self.kept = (self.most_kept_bytes > 0).then(|| Kept::from(self.ledger.sent_bytes()));
+        Ok(())
+    }
+
+    /// Goes on through the socket, whatever the receiver does. What is in the window is received first.
+    pub fn go_down(&mut self) {
+        if self.path() == Path::Window {
+            // Whoever finds the entry finds the window's bytes, of non-temporal stores too.
+            self.window.iter_mut().for_each(W::settle);
+            self.ledger.go_down();
+        }
+    }
+
+    /// Sends as many of `bytes` as there is room for, on the path that the stream has. `bytes` is not empty. In the window it calls nothing.
+    ///
+    /// # Errors
+    /// [`Failure::Socket`] is the program's answer; behind [`Failure::Reset`] the connection is to be reset.
+    #[inline]
+    pub fn send<S: Socket>(&mut self, bytes: &[u8], socket: &mut S) -> Result<Sent, Failure<S::Error>> {
+        self.tend(socket)?;
+        if self.path() == Path::Window
+            && let Some(window) = &mut self.window
+        {
+            match window.write(self.ledger.sent_bytes(), bytes) {
+                Ok(0) => return Ok(Sent::WindowFull),
+                Ok(sent) => return Ok(self.count(&bytes[..sent])),
+                // Its receiver is not to be believed. What it has of the window is its own affair.
+                Err(_) => {
+                    self.go_down();
+                    self.window = None;
+                }
+            }
+        }
+        if self.owed_bytes() > 0 {
+            return Ok(Sent::SocketFull);
+        }
+        match socket.send(bytes).map_err(Failure::Socket)? {
+            0 => Ok(Sent::SocketFull),
+            sent => Ok(self.count(&bytes[..sent])),
+        }
+    }
+
+    /// Does what the receiver asks for, and gives the socket what it is owed. For who sends nothing for a while; [`Outgoing::send`] does it
+    /// first.
+    ///
+    /// # Errors
+    /// As [`Outgoing::send`].
+    #[inline]
+    pub fn tend<S: Socket>(&mut self, socket: &mut S) -> Result<(), Failure<S::Error>> {
+        if let Some(from) = self.ledger.resume_from()? {
+            self.resume(from)?;
+        } else if self.path() == Path::Window {
+            if self.ledger.is_asked_down()? {
+                self.go_down();
+            }
+            return Ok(());
+        }
+        if self.kept.is_some() {
+            self.pay(socket)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the program's last byte is where it needs nobody here any more, so that the socket may be shut down or closed. It goes down.
+    /// Where bytes are kept, that is only once the receiver's program has all of them: until then it is asked again.
+    ///
+    /// # Errors
+    /// As [`Outgoing::send`].
+    pub fn may_end<S: Socket>(&mut self, socket: &mut S) -> Result<bool, Failure<S::Error>> {
+        self.go_down();
+        self.tend(socket)?;
+        Ok(self.kept.is_none() || self.untaken_bytes() == 0)
+    }
+
+    fn count(&mut self, sent: &[u8]) -> Sent {
+        self.ledger.count(sent.len() as u64);
+        if let Some(kept) = &mut self.kept {
+            kept.add(sent, || self.ledger.sent_bytes() - self.ledger.untaken_bytes());
+            if kept.len() > self.most_kept_bytes {
+                self.kept = None;
+            }
+        }
+        Sent::Bytes(sent.len())
+    }
+
+    #[cold]
+    fn resume(&mut self, from: u64) -> Result<(), Reset> {
+        // What is in the window stays there: the next stretch needs another one.
+        self.window = None;
+        let kept = self.kept.as_mut().filter(|kept| kept.has(from)).ok_or(Reset::NotKept { from })?;
+        kept.release(from);
+        self.ledger.resume(from);
+        Ok(())
+    }
+
+    /// Gives the socket what it is owed, and forgets what cannot be asked for any more.
+    fn pay<S: Socket>(&mut self, socket: &mut S) -> Result<(), Failure<S::Error>> {
+        while let Some(kept) = &self.kept {
+            let owed = kept.at(self.ledger.sent_bytes());
+            if owed.is_empty() {
+                if self.ledger.is_settled()? {
+                    self.kept = None;
+                }
+                break;
+            }
+            match socket.send(owed).map_err(Failure::Socket)? {
+                0 => break,
+                sent => self.ledger.count(sent as u64),
+            }
+        }
+        Ok(())
+    }
+}

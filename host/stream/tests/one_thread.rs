@@ -1,0 +1,287 @@
+//! Both ends in one thread, step by step.
+#![expect(clippy::unwrap_used, reason = "what a test does not expect fails it")]
+
+mod support;
+
+use std::cell::Cell;
+use std::net::{TcpListener, TcpStream};
+use std::rc::Rc;
+
+use beeline_contract_adapter::{PublishPort, Unconfirmed};
+use beeline_ledger::{KernelPath, Path, Peeked, Received, Sender};
+use beeline_stream::*;
+use rustix::io::Errno;
+use support::*;
+
+/// The sending end, the receiving end, and their memory; the first has a window of the second.
+fn ends<W: Windows>() -> (End<W>, End<W>, Memory) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let memory = Memory::new();
+    let mut receiver = End::new(&memory, 1, listener.accept().unwrap().0, 1);
+    let mut sender = End::new(&memory, 0, client, 1);
+    receiver.offer();
+    sender.take_window();
+    (sender, receiver, memory)
+}
+
+fn bytes(from: u64, count: u64) -> Vec<u8> {
+    (from..from + count).map(|at| byte(0, at)).collect()
+}
+
+fn send<W: Windows>(sender: &mut End<W>, count: u64) -> Sent {
+    let bytes = bytes(sender.outgoing.sent_bytes(), count);
+    sender.outgoing.send(&bytes, &mut sender.tcp).unwrap()
+}
+
+/// Reads until nothing more comes of what is on its way, and says how many bytes that were.
+fn receive_all<W: Windows>(receiver: &mut End<W>, until: u64) {
+    while receiver.incoming.taken_bytes() < until {
+        assert_ne!(receiver.receive().unwrap(), Received::End);
+    }
+    assert_eq!(receiver.receive().unwrap(), Received::Nothing);
+}
+
+#[test]
+fn bytes_are_kept_from_when_the_stream_leaves_the_socket_until_it_is_back() {
+    let (mut sender, mut receiver, _memory) = ends::<Checked>();
+    assert_eq!(send(&mut sender, 100), Sent::Bytes(100));
+    assert_eq!(sender.outgoing.kept_bytes(), 0);
+    assert!(sender.go_up());
+    assert_eq!(send(&mut sender, 1000), Sent::Bytes(1000));
+    sender.outgoing.go_down();
+    assert_eq!(send(&mut sender, 10), Sent::Bytes(10));
+    assert_eq!((sender.outgoing.kept_bytes(), sender.outgoing.untaken_bytes()), (1010, 1110));
+    assert!(!sender.outgoing.may_end(&mut sender.tcp).unwrap());
+    receive_all(&mut receiver, 1110);
+    assert!(sender.outgoing.may_end(&mut sender.tcp).unwrap());
+    assert_eq!((sender.outgoing.kept_bytes(), sender.outgoing.untaken_bytes()), (0, 0));
+}
+
+/// Spoils the header that comes next in the window.
+fn spoil<W: Windows>(memory: &Memory, sender: &End<W>) {
+    let start = memory.direction(0).window_bytes(sender.counts.windows).unwrap();
+    memory.region().fill(start, WINDOW_BYTES, 0x55);
+}
+
+#[test]
+fn window_that_is_lost_is_sent_again_before_anything_else() {
+    let (mut sender, mut receiver, memory) = ends::<Checked>();
+    assert!(sender.go_up());
+    assert_eq!(send(&mut sender, 3000), Sent::Bytes(3000));
+    spoil(&memory, &sender);
+    assert_eq!(receiver.receive().unwrap(), Received::Nothing);
+    assert!(!receiver.incoming.has_window());
+    sender.outgoing.go_down();
+    // Offered before the question was answered: an answer would take it for the window that is lost.
+    receiver.offer();
+    sender.take_window();
+    assert_eq!(sender.counts.windows, 1);
+    // It has room again when the new bytes come, and those that are owed are first all the same.
+    (sender.tcp.room_bytes, sender.tcp.refusals) = (1000, 1);
+    assert_eq!(send(&mut sender, 5), Sent::SocketFull);
+    assert_eq!((sender.outgoing.owed_bytes(), sender.outgoing.path()), (3000, Path::Kernel));
+    assert_eq!(send(&mut sender, 5), Sent::SocketFull);
+    assert_eq!((sender.outgoing.owed_bytes(), sender.outgoing.has_window()), (2000, false));
+    // The receiver has all that the socket has, and is behind every change.
+    receive_all(&mut receiver, 1000);
+    sender.take_window();
+    assert_eq!(sender.outgoing.go_up(&mut sender.tcp), Err(Unmoved::Owes));
+    sender.tcp.room_bytes = usize::MAX;
+    assert_eq!(send(&mut sender, 5), Sent::Bytes(5));
+    receive_all(&mut receiver, 3005);
+    assert!(sender.go_up());
+    assert_eq!(send(&mut sender, 500), Sent::Bytes(500));
+    receive_all(&mut receiver, 3505);
+    assert_eq!((receiver.incoming.path(), sender.counts.windows), (Path::Window, 2));
+}
+
+#[test]
+fn message_in_the_place_of_another_one_is_no_message() {
+    let (mut sender, mut receiver, memory) = ends::<Checked>();
+    assert!(sender.go_up());
+    assert_eq!(send(&mut sender, 40), Sent::Bytes(40));
+    assert_eq!(send(&mut sender, 40), Sent::Bytes(40));
+    let start = memory.direction(0).window_bytes(1).unwrap();
+    let mut line = [0; 64];
+    memory.region().copy_out(start, &mut line);
+    memory.region().copy_in(start + 64, &line);
+    receive_all(&mut receiver, 40);
+    assert!(!receiver.incoming.has_window());
+    sender.outgoing.tend(&mut sender.tcp).unwrap();
+    receive_all(&mut receiver, 80);
+}
+
+#[test]
+fn window_that_is_lost_resets_a_connection_that_keeps_nothing() {
+    let (mut sender, mut receiver, memory) = ends::<Plain>();
+    assert!(sender.go_up());
+    assert_eq!(send(&mut sender, 3000), Sent::Bytes(3000));
+    spoil(&memory, &sender);
+    assert_eq!(receiver.receive().unwrap(), Received::Nothing);
+    let failure = sender.outgoing.tend(&mut sender.tcp).unwrap_err();
+    assert_eq!(failure, Failure::Reset(Reset::NotKept { from: 0 }));
+    assert!(failure.to_string().contains("behind byte 0, and those bytes were not kept"), "{failure}");
+}
+
+#[test]
+fn copy_that_grows_too_long_is_dropped_and_the_connection_reset_if_it_is_asked_for() {
+    let (mut sender, mut receiver, memory) = ends::<Checked>();
+    sender.outgoing = sender.outgoing.keeping(2000);
+    assert!(sender.go_up());
+    assert_eq!(send(&mut sender, 2000), Sent::Bytes(2000));
+    assert_eq!(sender.outgoing.kept_bytes(), 2000);
+    assert_eq!(send(&mut sender, 1), Sent::Bytes(1));
+    assert_eq!(sender.outgoing.kept_bytes(), 0);
+    spoil(&memory, &sender);
+    assert_eq!(receiver.receive().unwrap(), Received::Nothing);
+    let failure = sender.outgoing.tend(&mut sender.tcp).unwrap_err();
+    assert_eq!(failure, Failure::Reset(Reset::NotKept { from: 0 }));
+}
+
+#[test]
+fn full_window_is_said_and_left_for_the_socket() {
+    let (mut sender, mut receiver, _memory) = ends::<Plain>();
+    assert!(sender.go_up());
+    let Sent::Bytes(sent) = send(&mut sender, 100_000) else { panic!() };
+    assert!((1..WINDOW_BYTES).contains(&sent), "{sent}");
+    assert_eq!(send(&mut sender, 1), Sent::WindowFull);
+    sender.outgoing.go_down();
+    assert_eq!(send(&mut sender, 700), Sent::Bytes(700));
+    receive_all(&mut receiver, sent as u64 + 700);
+    assert_eq!(receiver.incoming.path(), Path::Kernel);
+}
+
+#[test]
+fn sender_goes_on_by_the_socket_where_the_receiver_frees_what_was_never_sent() {
+    let (mut sender, _receiver, memory) = ends::<Plain>();
+    assert!(sender.go_up());
+    memory.direction(0).credit_word(1).store(1 << 40);
+    let mut by_socket = 0;
+    while by_socket < 1000 {
+        match send(&mut sender, 1000) {
+            Sent::Bytes(sent) if sender.outgoing.path() == Path::Kernel => by_socket += sent,
+            Sent::Bytes(_) => {}
+            full => panic!("{full:?}"),
+        }
+    }
+    assert!(!sender.outgoing.has_window());
+}
+
+/// A socket that fails in the moment in which the other end has stored its last bytes in the window.
+struct Fails<'e>(&'e mut End<Plain>);
+
+impl KernelPath for Fails<'_> {
+    type Error = Errno;
+
+    fn peek(&mut self, _out: &mut [u8]) -> Result<Peeked, Errno> {
+        assert_eq!(send(self.0, 100), Sent::Bytes(100));
+        Err(Errno::CONNRESET)
+    }
+
+    fn take(&mut self, _bytes: usize) -> Result<(), Errno> {
+        unreachable!("it has no bytes")
+    }
+}
+
+#[test]
+fn failure_of_the_socket_comes_behind_bytes_that_came_while_it_was_looked_at() {
+    let (mut sender, mut receiver, _memory) = ends::<Plain>();
+    assert!(sender.go_up());
+    assert_eq!(send(&mut sender, 10), Sent::Bytes(10));
+    receive_all(&mut receiver, 10);
+    let mut out = [0; 200];
+    let mut socket = Fails(&mut sender);
+    assert_eq!(receiver.incoming.receive(&mut out, &mut socket), Ok(Received::Bytes(100)));
+    assert_eq!(out[..100], bytes(10, 100));
+    let failure = Err(Failure::Socket(Errno::CONNRESET));
+    assert_eq!(receiver.incoming.receive(&mut out, &mut socket), failure);
+    assert_eq!(receiver.incoming.peek(&mut out, &mut socket), Ok(Received::Bytes(100)));
+    assert_eq!(receiver.incoming.receive(&mut out, &mut socket), Ok(Received::Bytes(100)));
+    assert_eq!(receiver.incoming.peek(&mut out, &mut socket), failure);
+}
+
+/// A window that says whether it was settled, and words that want it to be.
+struct Settles(Rc<Cell<bool>>);
+
+impl WindowSink for Settles {
+    fn write(&mut self, _offset: u64, bytes: &[u8]) -> Result<usize, WindowFailed> {
+        self.0.set(false);
+        Ok(bytes.len())
+    }
+
+    fn settle(&mut self) {
+        self.0.set(true);
+    }
+}
+
+impl PublishPort for Settles {
+    fn publish(&mut self, _word: u32, _value: u64) {
+        assert!(self.0.get(), "an entry is published before the stores that are in front of it");
+    }
+
+    fn barrier(&mut self) -> Result<(), Unconfirmed> {
+        Ok(())
+    }
+}
+
+#[test]
+fn stores_to_the_window_are_ordered_before_the_entry_behind_them() {
+    let (mut real, _receiver, memory) = ends::<Plain>();
+    let is_settled = Rc::new(Cell::new(true));
+    let ledger = Sender::new(Settles(Rc::clone(&is_settled)), memory.direction(0).theirs_of_sender(), 0);
+    let mut outgoing = Outgoing::new(ledger);
+    assert!(outgoing.set_window(Settles(Rc::clone(&is_settled))).is_ok());
+    outgoing.go_up(&mut real.tcp).unwrap();
+    assert_eq!(outgoing.send(&[1], &mut real.tcp).unwrap(), Sent::Bytes(1));
+    assert!(!is_settled.get());
+    outgoing.go_down();
+    assert_eq!(outgoing.path(), Path::Kernel);
+}
+
+/// What is peeked at is there still, also where it is more than a message or ends in the middle of one.
+fn peek_takes_nothing<W: Windows>() {
+    let (mut sender, mut receiver, _memory) = ends::<W>();
+    assert!(sender.go_up());
+    assert_eq!(send(&mut sender, 3000), Sent::Bytes(3000));
+    assert_eq!(send(&mut sender, 2000), Sent::Bytes(2000));
+    let mut out = vec![0; 6000];
+    for want in [1, 3000, 4500, 6000] {
+        let found = receiver.incoming.peek(&mut out[..want], &mut receiver.tcp).unwrap();
+        assert_eq!(found, Received::Bytes(want.min(5000)));
+        assert_eq!(out[..want.min(5000)], bytes(0, want.min(5000) as u64));
+    }
+    assert_eq!(receiver.incoming.taken_bytes(), 0);
+    receive_all(&mut receiver, 5000);
+}
+
+#[test]
+fn peek_leaves_the_bytes_of_a_window() {
+    peek_takes_nothing::<Plain>();
+    peek_takes_nothing::<Checked>();
+}
+
+#[test]
+fn only_the_socket_ends_a_stream() {
+    let (mut sender, mut receiver, _memory) = ends::<Plain>();
+    assert!(sender.go_up());
+    assert_eq!(send(&mut sender, 300), Sent::Bytes(300));
+    let End { tcp, outgoing, .. } = sender;
+    drop(outgoing);
+    receive_all(&mut receiver, 300);
+    tcp.shut_down();
+    assert_eq!(receiver.receive().unwrap(), Received::End);
+}
+
+#[test]
+fn receiver_that_stops_has_the_rest_by_the_socket() {
+    let (mut sender, mut receiver, _memory) = ends::<Plain>();
+    assert!(sender.go_up());
+    assert_eq!(send(&mut sender, 300), Sent::Bytes(300));
+    assert!(!receiver.incoming.stop().unwrap());
+    assert_eq!(send(&mut sender, 50), Sent::Bytes(50));
+    assert_eq!(sender.outgoing.path(), Path::Kernel);
+    assert!(!sender.go_up());
+    receive_all(&mut receiver, 350);
+    assert!(receiver.incoming.stop().unwrap());
+}

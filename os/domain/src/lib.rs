@@ -32,6 +32,7 @@ mod channel;
 mod claim;
 mod config;
 mod connection;
+mod connection_table;
 mod credits;
 mod descriptor;
 mod dialogue;
@@ -89,6 +90,7 @@ pub use arrival::{Absence, MayArrive};
 pub use callbacks::CallbackThread;
 pub use config::{DomainConfig, DomainPlace, NETWORK_NAMESPACE, ROOT_VARIABLE};
 pub use connection::{Connection, DEFAULT_TIMEOUT};
+pub use connection_table::{Candidate, ConnectionEnds, ConnectionTable, OtherProcess, OthersConnectionTable};
 pub use credits::{MemoryCreditSink, MemoryCredits};
 
 pub use disposer::Disposer;

@@ -35,6 +35,8 @@ pub enum Purpose {
     Window,
     /// The words of a registry, or its locks.
     Registry,
+    /// The table of connections.
+    Connections,
 }
 
 impl fmt::Display for Purpose {
@@ -51,6 +53,7 @@ impl fmt::Display for Purpose {
             Purpose::Arrival => "the wait for an offer",
             Purpose::Window => "a window for the next sender",
             Purpose::Registry => "a registry",
+            Purpose::Connections => "the table of connections",
         })
     }
 }

@@ -12,6 +12,7 @@
 
 mod error;
 mod file;
+mod members;
 pub(crate) mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +21,8 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 pub use error::{PutError, RegistryError};
+pub(crate) use file::{make_room, open_file};
+pub(crate) use members::Member;
 pub use words::{Entry, Found, Kind};
 
 use crate::Domain;

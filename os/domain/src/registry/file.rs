@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
-use std::os::fd::{AsFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::{Duration, Instant};
@@ -252,16 +252,7 @@ impl Files {
             found => return Err(RegistryError::Format { path: self.path(), found }),
         }
         let fd = self.words.0.hold();
-        // There is room for every word from now on.
-        match rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, FILE_BYTES) {
-            Ok(()) => {}
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
-                for offset in (0..FILE_BYTES).step_by(BUCKET_BYTES) {
-                    self.write(offset, &[0; BUCKET_BYTES])?;
-                }
-            }
-            Err(errno) => return Err(system("make room for", &self.path(), errno)),
-        }
+        make_room(fd.as_fd(), FILE_BYTES).map_err(|errno| system("make room for", &self.path(), errno))?;
         self.write(0, &FORMAT.to_le_bytes())
     }
 
@@ -282,6 +273,10 @@ impl Files {
     /// The file of words.
     pub(super) fn path(&self) -> PathBuf {
         self.folder.path().join(words_file(&self.name))
+    }
+
+    pub(super) fn folder(&self) -> &Arc<Folder> {
+        &self.folder
     }
 
     pub(super) fn is_foreign(&self) -> bool {
@@ -504,8 +499,29 @@ fn system(what: &'static str, path: &Path, errno: Errno) -> RegistryError {
     RegistryError::System { what, path: path.to_owned(), errno }
 }
 
+/// Makes a file so long, with room for every word from now on.
+pub(crate) fn make_room(fd: BorrowedFd<'_>, bytes: u64) -> Result<(), Errno> {
+    match rustix::fs::fallocate(fd, FallocateFlags::empty(), 0, bytes) {
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
+        made => return made,
+    }
+    for offset in (0..bytes).step_by(BUCKET_BYTES) {
+        let zeros = [0; BUCKET_BYTES];
+        let written = rustix::io::retry_on_intr(|| rustix::io::pwrite(fd, &zeros, offset))?;
+        if written != zeros.len() {
+            return Err(Errno::NOSPC);
+        }
+    }
+    Ok(())
+}
+
 /// Opens a file in the folder that is a file, and the owner's.
-fn open_file(folder: &Folder, file: &str, access: OFlags, owner_uid: u32) -> Result<OwnedFd, RegistryError> {
+pub(crate) fn open_file(
+    folder: &Folder,
+    file: &str,
+    access: OFlags,
+    owner_uid: u32,
+) -> Result<OwnedFd, RegistryError> {
     let path = || folder.path().join(file);
     let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let is_made = access.contains(OFlags::CREATE);

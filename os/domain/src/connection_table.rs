@@ -1,0 +1,206 @@
+//! A table of connections: by it two processes that have the two ends of one connection of TCP find each other.
+//!
+//! Nothing is done when a connection is made, accepted or closed, and nobody has a name or a lock for it. A process that would like to
+//! know who has the other end writes one word to where the connection's addresses lead, passes a barrier, and reads the word beside it,
+//! which the process at the other end writes. So of two that look at any time the second one finds the first. The table loses words:
+//! another connection's may be written over one, so who found nobody looks again later. Nobody waits.
+//!
+//! What is found is a hint. A word may be of a connection that has ended, of a process that has died, or somebody's who writes what he
+//! likes: whoever is found must confirm over a connection of the domain that it has the socket at the other end (`SO_COOKIE` of both).
+//! Until then the only harm is a look in vain (record 0073).
+//!
+//! The words are in a file of the domain's folder ([`words`]). The list of those who are named in them is a registry
+//! ([`crate::Registry`]), whose record locks are the evidence that they live.
+
+mod file;
+mod words;
+
+use std::net::SocketAddr;
+use std::num::NonZeroU64;
+
+use file::Table;
+use words::{Resident, Spot, look, publish_and_look};
+
+use crate::Domain;
+use crate::registry::{Holder, Member, Registry, RegistryError};
+use crate::tcp_socket::Tuple;
+
+/// The registry of the processes that have joined.
+const MEMBERS: &str = "connections";
+
+/// The addresses of a connection, as one end has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionEnds {
+    namespace_cookie: u64,
+    tuple: Tuple,
+}
+
+/// Who has the other end of a connection, as the table has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OtherProcess {
+    /// Nobody has said so, or another word was written over it: look again later.
+    NotYet,
+    /// Both ends are this one socket, which is connected to itself.
+    SameSocket,
+    /// This process, if it still has it.
+    ThisProcess,
+    /// Maybe this one.
+    Found(Candidate),
+}
+
+/// A process that may have the other end of a connection, and lives, by the kernel's word; unless it is another user's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// With which it has joined the table ([`ConnectionTable::number`]).
+    pub number: NonZeroU64,
+    /// 0 outside this pid namespace, and for a process of another user.
+    pub pid: u32,
+}
+
+/// The table of connections of a domain, which this process has joined. Dropping it leaves the table.
+///
+/// A child of fork joins by itself.
+#[derive(Debug)]
+pub struct ConnectionTable {
+    table: Table,
+    members: Registry,
+    holder: Holder,
+    own: Resident,
+}
+
+/// The table of connections of another user's domain, for reading.
+#[derive(Debug)]
+pub struct OthersConnectionTable {
+    table: Table,
+    members: Registry,
+}
+
+impl ConnectionEnds {
+    /// The end at `local` of a connection in the network namespace with this cookie (`SO_NETNS_COOKIE`).
+    pub fn new(namespace_cookie: u64, local: SocketAddr, remote: SocketAddr) -> Self {
+        ConnectionEnds { namespace_cookie, tuple: Tuple::new(local, remote) }
+    }
+
+    /// The same connection, as the process at the other end has it.
+    pub fn mirrored(self) -> Self {
+        ConnectionEnds { tuple: self.tuple.mirrored(), ..self }
+    }
+
+    fn spot(self, table: &Table) -> Option<Spot> {
+        table.key().spot(self.namespace_cookie, self.tuple)
+    }
+}
+
+impl Domain {
+    /// Joins the table of connections of this user's domain, and makes it if it is not there. Some hundred system calls, once for a
+    /// process.
+    ///
+    /// # Errors
+    /// The domain has no folder, or is another user's; 8,192 processes have joined; a file of the table was cut or removed, or another
+    /// version of this library made it.
+    pub fn connection_table(&self) -> Result<ConnectionTable, RegistryError> {
+        let members = self.registry(MEMBERS)?;
+        members.check_names()?;
+        let table = Table::open_own(&members)?;
+        let number = random_number(|errno| RegistryError::System {
+            what: "get a random number for",
+            path: table.path(),
+            errno,
+        })?;
+        let holder = members.join(number)?;
+        let own = Resident::new(holder.place(), number).expect("the number was drawn so");
+        Ok(ConnectionTable { table, members, holder, own })
+    }
+
+    /// Opens the table of connections of another user's domain, whose owner lets others read it
+    /// ([`ConnectionTable::let_others_read`]).
+    ///
+    /// # Errors
+    /// The domain has no folder; its owner has made no table, or keeps it for itself.
+    pub fn others_connection_table(&self) -> Result<OthersConnectionTable, RegistryError> {
+        let members = self.registry(MEMBERS)?;
+        let table = Table::open_foreign(&members)?;
+        Ok(OthersConnectionTable { table, members })
+    }
+}
+
+impl ConnectionTable {
+    /// Under which this process is in the table; drawn at random.
+    pub fn number(&self) -> NonZeroU64 {
+        self.holder.number()
+    }
+
+    /// Says that this process has one end of a connection, and looks who has the other one. Three system calls where nobody is found,
+    /// two more where somebody is. Never waits.
+    ///
+    /// # Errors
+    /// The file was cut; its descriptor was lost; this process was forked from the one that joined.
+    pub fn find(&self, ends: &ConnectionEnds) -> Result<OtherProcess, RegistryError> {
+        let Some(spot) = ends.spot(&self.table) else { return Ok(OtherProcess::SameSocket) };
+        match publish_and_look(&self.table.check()?, spot, self.own)? {
+            Some(found) if found == self.own => Ok(OtherProcess::ThisProcess),
+            Some(found) => Ok(who(found, self.members.member_at(found.place)?)),
+            None => Ok(OtherProcess::NotYet),
+        }
+    }
+
+    /// Whether the files of the table have their names: once they were removed, this process finds nobody who comes later. Ask now and
+    /// then, and join again where they were.
+    ///
+    /// # Errors
+    /// A file was removed or replaced.
+    pub fn check(&self) -> Result<(), RegistryError> {
+        self.table.check()?;
+        self.table.check_name()?;
+        self.members.check_names()
+    }
+
+    /// Lets every user of the machine read the table who knows the folder, to find processes of this user; nobody but its owner writes
+    /// it. Who reads it learns which connections are whose process's.
+    ///
+    /// # Errors
+    /// The kernel refused it.
+    pub fn let_others_read(&self) -> Result<(), RegistryError> {
+        self.members.let_others_read()?;
+        self.table.let_others_read()
+    }
+}
+
+impl OthersConnectionTable {
+    /// Looks which process of the table's owner has the other end of a connection. Call it after [`ConnectionTable::find`] on this
+    /// user's own table: of two users who both do so, each with the other's table, the second one finds the first.
+    ///
+    /// # Errors
+    /// The file was cut; its descriptor was lost; this process was forked from the one that opened it.
+    pub fn find(&self, ends: &ConnectionEnds) -> Result<OtherProcess, RegistryError> {
+        let Some(spot) = ends.spot(&self.table) else { return Ok(OtherProcess::SameSocket) };
+        match look(&self.table.check()?, spot)? {
+            Some(found) => Ok(who(found, self.members.member_at(found.place)?)),
+            None => Ok(OtherProcess::NotYet),
+        }
+    }
+}
+
+/// Who a word says is at the other end, if that process is the one that has the place now.
+fn who(found: Resident, member: Option<Member>) -> OtherProcess {
+    let is_meant = |member: &Member| Resident::new(found.place, member.number) == Some(found);
+    match member.filter(is_meant) {
+        None => OtherProcess::NotYet,
+        // Joined by another domain of the same folder.
+        Some(Member { other_pid: None, .. }) => OtherProcess::ThisProcess,
+        Some(Member { number, other_pid: Some(pid) }) => OtherProcess::Found(Candidate { number, pid }),
+    }
+}
+
+/// A number that has a generation.
+fn random_number<E>(failed: impl Fn(rustix::io::Errno) -> E) -> Result<NonZeroU64, E> {
+    loop {
+        let mut bytes = [0; 8];
+        getrandom::fill(&mut bytes).map_err(|_| failed(rustix::io::Errno::NOSYS))?;
+        if let Some(number) = NonZeroU64::new(u64::from_le_bytes(bytes))
+            && Resident::new(0, number).is_some()
+        {
+            return Ok(number);
+        }
+    }
+}

@@ -37,6 +37,8 @@
  * A group (SCI_FLAG_BROADCAST) is one memory there, too, in the part of the process that joined it first; of one process there are at most 64
  * groups that it holds or has mapped. It goes on when that process ends, whose part is then nobody else's until the group is nobody's
  * any more. A holder that was taken for dead, and whose group others have made anew since, is no member any more: SCI_ERR_SYSTEM.
+ * The same holds for a segment that is shared (SCIShareSegment()), which stays in the part of the process that made it. What somebody was
+ * connected to already when it was shared is not used for another segment until that process ends.
  * `beeline fabric ls --memory FILE` lists members, segments and groups of such a file.
  *
  * A trigger of a number that interrupts share (SCI_FLAG_SHARED_INT) loads a word for each segment and interrupt that each process of the
@@ -57,8 +59,7 @@
  * replaced, it is found to be so in a tenth of a second and is the same to those who use it as a file that is cut, but that what is mapped
  * keeps its memory: whoever came later would meet none of them. SCIOpen() is SCI_ERR_NO_LINK_ACCESS, too, until SCITerminate() and
  * SCIInitialize(), after which the program is one of those who use the new file. SCI_ERR_NOT_SUPPORTED: segments with SCI_FLAG_EMPTY, and so memory of
- * the program or a device behind them, for that is not in the file, and no other kernel can map it; segments that are shared or
- * attached; data interrupts of groups (SCI_FLAG_BROADCAST). The tables `[access]` and `[memory]`, and nodes with a `user`, are
+ * the program or a device behind them, for that is not in the file, and no other kernel can map it; data interrupts of groups (SCI_FLAG_BROADCAST). The tables `[access]` and `[memory]`, and nodes with a `user`, are
  * SCI_ERR_SYSTEM of SCIInitialize().
  *
  * ADAPTERS. With `fail_over = true` in the table `[adapters]` of the configuration each adapter that a program names means any of its

@@ -194,15 +194,15 @@ pub(crate) fn attach(
             check_callback(flags, callback.is_some())?;
             Ok((descriptor.session().clone(), descriptor.uses.begin()?))
         })?;
-        let held = session.member().attach(SegmentId(id)).map_err(|refusal| match refusal {
+        let (local, bytes) = session.member().attach(SegmentId(id)).map_err(|refusal| match refusal {
             Refusal::NoSuchSegment | Refusal::ConnectionRefused => {
                 let why = format!("segmentId = {id}; nobody of this node has shared such a segment");
                 failure(errors::ACCESS, why)
             }
             refusal => refused(refusal),
         })?;
-        let bytes = held.bytes as usize;
-        let what = What { local: held.local, id: SegmentId(id), bytes, flags };
+        let bytes = bytes as usize;
+        let what = What { local, id: SegmentId(id), bytes, flags };
         make((&session, of_descriptor), segment, what, (callback, argument))?;
         size.put(bytes, "size")
     });

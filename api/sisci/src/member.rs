@@ -24,8 +24,8 @@ use beeline_fabric::{
 };
 use beeline_fabric_bar::{BarConfig, BarMember, BarMemory, Lost, OpenError};
 use beeline_fabric_process::{
-    Configuration, DmaQueue, FabricMember, Held, MapOptions, MessageQueue, NotCreated, NotMapped,
-    NotRegistered, OneMemory, QueueConfig,
+    Configuration, DmaQueue, FabricMember, MapOptions, MessageQueue, NotCreated, NotMapped, NotRegistered,
+    OneMemory, QueueConfig,
 };
 use beeline_ffi::{Failure, Outcome, set_errno};
 use beeline_mmio::{FaultGuard, OnLoss, RegisterError, RegisteredMemory};
@@ -86,12 +86,13 @@ impl Member {
         either!(Member, self, member => member.join_group(id, bytes).map(|held| held.local))
     }
 
-    pub(crate) fn attach(&self, id: SegmentId) -> Result<Held, Refusal> {
-        self.process()?.attach(id)
+    /// A segment that another process of the node has shared, and its size.
+    pub(crate) fn attach(&self, id: SegmentId) -> Result<(LocalSegment, u64), Refusal> {
+        either!(Member, self, member => member.attach(id).map(|held| (held.local, held.bytes)))
     }
 
     pub(crate) fn share(&self, local: LocalSegment) -> Result<(), Refusal> {
-        self.process()?.share(local)
+        either!(Member, self, member => member.share(local))
     }
 
     pub(crate) fn register_device(

@@ -3,7 +3,7 @@
 use beeline_contract_adapter::{Adapter, ViewPort};
 
 use crate::board::layout::Claim;
-use crate::ids::{LocalSegment, PairId, RemoteSegment};
+use crate::ids::{LocalSegment, Name, PairId, RemoteSegment};
 use crate::member::Member;
 use crate::segment::holder::Lent;
 use crate::segment::local::{Local, LocalMemory};
@@ -49,6 +49,20 @@ impl<A: Adapter> Member<A> {
             local.is_lent = true;
         }
         Some((local, memory))
+    }
+
+    /// The name of a segment of this member that is in the bank, where it is there, and its size.
+    pub fn in_bank(&self, local: LocalSegment) -> Option<(Name, (u64, u64))> {
+        let local = self.locals.get(&local)?;
+        Some((local.name, local.memory.bank()?))
+    }
+
+    /// Takes the memory of a segment out of the bank, where several hold it and have it mapped already: removing the segment does not give it
+    /// back. Whether anybody is connected to the segment, and so may have mapped it before several held it.
+    pub fn cede(&mut self, local: LocalSegment) -> bool {
+        let Some(local) = self.locals.get_mut(&local) else { return false };
+        local.is_lent = true;
+        self.pairs.is_claimed(local.slot)
     }
 
     /// The segment of this member whose memory is meant, if others can map it and it is not in the bank that they have, or if they can

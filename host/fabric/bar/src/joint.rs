@@ -59,7 +59,7 @@ struct Made {
     at: usize,
     offset: u64,
     bytes: u64,
-    /// A member has used it that is not heard any more, and may store into it.
+    /// Somebody may store into it who does not say so any more, or never has.
     is_kept: bool,
 }
 
@@ -127,6 +127,20 @@ impl Joints {
         }
         self.made.insert(group, Made { at, offset, bytes, is_kept: false });
         Ok(())
+    }
+
+    /// Takes back what this member has made and has told nobody of.
+    pub(crate) fn withdraw(&mut self, group: NonZeroU64) {
+        if let Some(Made { at, .. }) = self.made.remove(&group) {
+            self.store_made(at, 0, FREE);
+        }
+    }
+
+    /// Takes that somebody may have mapped a memory who does not say that it uses it: it is not used again.
+    pub(crate) fn keep(&mut self, group: NonZeroU64) {
+        if let Some(made) = self.made.get_mut(&group) {
+            made.is_kept = true;
+        }
     }
 
     /// Begins to use the memory of a number once more.
@@ -356,6 +370,16 @@ mod tests {
         assert_eq!(maker.joints.take_back(), []);
         other.end();
         assert_eq!(maker.joints.take_back().len(), 1, "its member only stood still");
+    }
+
+    #[test]
+    fn memory_that_is_withdrawn_is_none_and_leaves_its_words_to_the_next() {
+        let (_dir, [mut maker, mut other]) = sides();
+        maker.joints.withdraw(GROUP);
+        assert_eq!(other.begin(), Err(Refusal::NotConnected));
+        assert_eq!(maker.joints.take_back(), []);
+        maker.joints.make(GROUP, (128 << 10, BYTES)).unwrap();
+        assert_eq!(other.begin().map(|joint| joint.at), Ok(0));
     }
 
     /// One thread uses the memory over and over and opens it again, the other takes it back and makes it anew.

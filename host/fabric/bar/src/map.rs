@@ -154,7 +154,8 @@ fn group_of(state: &State, mapped: (Value, Of)) -> Option<NonZeroU64> {
         (Value::MapLocal(Memory::Own { .. }, _), Of::Local(local)) => {
             state.holdings.get(&local).map(|holding| holding.group)
         }
-        (Value::MapRemote(_, Memory::Own { .. }, _), Of::Remote(remote)) => state.member.group_of(remote),
+        // Also where it is in the bank of the member that shares it, which may remove it.
+        (Value::MapRemote(..), Of::Remote(remote)) => state.member.group_of(remote),
         _ => None,
     }
 }

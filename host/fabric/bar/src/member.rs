@@ -150,8 +150,8 @@ impl BarMember {
     }
 
     /// Makes a call, and waits until it is done. To map parts of segments there are [`BarMember::map_local`] and
-    /// [`BarMember::map_remote`], to hold a group [`BarMember::join_group`]. Segments that are empty, and segments of a node that several hold, are
-    /// not built: who makes one is refused ([`Refusal::NotSupported`]).
+    /// [`BarMember::map_remote`], to hold what several have [`BarMember::join_group`], [`BarMember::share`] and [`BarMember::attach`]. Empty segments
+    /// are not built: who makes one is refused ([`Refusal::NotSupported`]).
     ///
     /// # Errors
     /// What is wrong, by the codes of SISCI.

@@ -18,8 +18,8 @@ pub struct BarSequence {
     words: Words,
     /// Of holders of the same segment beside the first.
     others: Box<[Words]>,
-    /// Whether several may hold the segment: it is there as long as one of them is.
-    is_held: bool,
+    /// Whether several might hold the segment when this was made: it is there as long as one of them is.
+    was_held: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ struct Words {
 impl BarSequence {
     pub(crate) fn new(shared: &Arc<Shared>, remote: RemoteSegment) -> Result<Self, Refusal> {
         shared.check()?;
-        let (words, others, is_held) = shared.enter(|state, _| {
+        let (words, others, was_held) = shared.enter(|state, _| {
             let own = state.board.view();
             let first = state.member.view(remote, &own)?.ok_or(Refusal::NotConnected)?;
             let others = state.member.views_of_others(remote, &own);
@@ -44,7 +44,7 @@ impl BarSequence {
             let first = all.next().ok_or(Refusal::NotConnected)?;
             Ok::<_, Refusal>((first, all.collect(), state.member.is_held(remote)))
         })?;
-        Ok(BarSequence { shared: Arc::clone(shared), remote, words, others, is_held })
+        Ok(BarSequence { shared: Arc::clone(shared), remote, words, others, was_held })
     }
 
     /// Begins a sequence, if the links are up. What is stored after this is in it.
@@ -91,7 +91,7 @@ impl BarSequence {
     #[inline]
     pub fn is_there(&self) -> bool {
         let is_first_there = self.words.view.is_there() && self.is_alive(&self.words);
-        is_first_there || self.is_held && self.start_with_others().0 != SequenceStatus::NotRetriable
+        is_first_there || self.is_held() && self.start_with_others().0 != SequenceStatus::NotRetriable
     }
 
     /// Whether what a view has loaded was the other member's. A child of fork is not the member.
@@ -101,6 +101,11 @@ impl BarSequence {
         words.other.is_there() && self.shared.space.is_intact() && self.shared.process.is_this()
     }
 
+    /// Whether several may hold the segment: its entry says so from when it is shared on, also once it is removed.
+    fn is_held(&self) -> bool {
+        self.was_held || self.words.view.has_holders()
+    }
+
     /// Another holder that is there.
     fn other(&self) -> Option<&Words> {
         self.others.iter().find(|words| words.view.is_there() && self.is_alive(words))
@@ -108,7 +113,7 @@ impl BarSequence {
 
     /// Asks the member, which takes its lock, where the first holder is gone: a holder may have come since.
     fn ask(&self, call: Call) -> Option<Value> {
-        let is_to_ask = self.is_held && self.shared.process.is_this();
+        let is_to_ask = self.is_held() && self.shared.process.is_this();
         is_to_ask.then(|| self.shared.call(call).ok()).flatten()
     }
 

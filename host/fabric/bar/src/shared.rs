@@ -336,7 +336,7 @@ impl Shared {
                 self.look_at(state, at, time);
             }
             self.take_back(state);
-            if state.joints.is_any_lost() || state.is_any_made_anew() {
+            if state.joints.is_any_lost() || state.is_any_made_anew(self.node) {
                 self.space.mute();
                 return self.lose(state, Standing::Displaced, now);
             }

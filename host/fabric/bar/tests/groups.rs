@@ -1,4 +1,4 @@
-//! Groups: memory of a file that several processes hold, which have nothing else in common.
+//! Groups and shared segments: memory of a file that several processes hold, which have nothing else in common.
 //!
 //! `BEELINE_GROUP_STEPS` asks for another number of steps of the random test.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
@@ -9,7 +9,7 @@ mod support;
 
 use std::time::Duration;
 
-use cases::{Game, hold, holder};
+use cases::{Game, hold, holder, make_available};
 use rustix::process::Signal;
 use support::random::number;
 use support::{Memory, Process};
@@ -161,6 +161,125 @@ fn memory_of_a_group_that_a_killed_holder_had_is_nobody_elses() {
     maker.finish();
 }
 
+/// Waits until a member has looked at all others since this began: another one has come and gone.
+fn until_looked(memory: &Memory, member: &mut Process) {
+    let passer = memory.member(12);
+    member.until("probe 12", "ok");
+    passer.finish();
+    member.until("probe 12", "NodeNotResponding");
+}
+
+/// Makes segment 7 of [`LARGE`] bytes as `s` and shares it.
+fn share(maker: &mut Process) {
+    maker.expect(&format!("create s 7 {LARGE}"), "ok 7");
+    maker.expect("share s", "ok");
+}
+
+#[test]
+fn memory_of_a_shared_segment_is_free_again_when_nobody_holds_or_maps_it() {
+    let memory = Memory::new();
+    let (mut maker, mut other, mut writer) = (memory.member(4), memory.member(4), memory.member(8));
+    for _ in 0..2 {
+        share(&mut maker);
+        make_available(&mut maker, "s");
+        maker.expect("load s 0 6", "......");
+        other.expect("attach a 7", &format!("ok {LARGE}"));
+        writer.expect("connect w 4 7 0", &format!("ok {LARGE}"));
+        // By the entry of its maker, which says where in its area the segment is.
+        writer.expect("map-remote w 0 8", "ok 8");
+        maker.expect("unmap s", "ok");
+        maker.expect("remove-force s", "ok");
+        other.expect("map-local a 0 8", "ok 8");
+        writer.expect("store w 0 stored", "ok");
+        other.expect("load a 0 6", "stored");
+        other.expect("unmap a", "ok");
+        other.expect("remove-force a", "ok");
+        until_looked(&memory, &mut maker);
+        maker.expect(&format!("create t 8 {LARGE}"), "Nospc");
+        writer.expect("unmap w", "ok");
+        maker.until(&format!("create t 8 {LARGE}"), "ok 8");
+        maker.expect("remove t", "ok");
+        writer.expect("disconnect w", "ok");
+    }
+    [maker, other, writer].into_iter().for_each(Process::finish);
+}
+
+#[test]
+fn memory_that_was_mapped_before_it_was_shared_is_nobody_elses() {
+    let memory = Memory::new();
+    let (mut maker, mut writer) = (memory.member(4), memory.member(8));
+    maker.expect(&format!("create s 7 {LARGE}"), "ok 7");
+    make_available(&mut maker, "s");
+    writer.expect("connect w 4 7 0", &format!("ok {LARGE}"));
+    writer.expect("map-remote w 0 8", "ok 8");
+    maker.expect("share s", "ok");
+    maker.expect("unmap s", "ok");
+    maker.expect("remove-force s", "ok");
+    until_looked(&memory, &mut maker);
+    maker.expect(&format!("create t 8 {LARGE}"), "Nospc");
+    writer.expect("store w 0 late", "ok");
+    [maker, writer].into_iter().for_each(Process::finish);
+}
+
+#[test]
+fn shared_segment_goes_on_when_its_maker_is_killed_and_the_makers_slot_is_taken_when_nobody_holds_it() {
+    let memory = Memory::new();
+    let (mut maker, mut other) = (memory.member_in(4, 0), memory.member(4));
+    share(&mut maker);
+    maker.expect("map-local s 0 8", "ok 8");
+    maker.expect("store s 0 before", "ok");
+    other.expect("attach a 7", &format!("ok {LARGE}"));
+    maker.kill();
+    let (refused, said) = memory.start(4, "0");
+    assert!(said.starts_with("not joined: slot 0"), "{said}");
+    refused.finish();
+    let mut third = memory.member(4);
+    third.expect("attach a 7", &format!("ok {LARGE}"));
+    other.expect("remove a", "ok");
+    third.expect("map-local a 0 8", "ok 8");
+    third.expect("load a 0 6", "before");
+    third.expect("create t 7 64", "SegmentidUsed");
+    third.expect("unmap a", "ok");
+    third.expect("remove a", "ok");
+    third.expect("attach a 7", "NoSuchSegment");
+    let mut next = memory.member_in(4, 0);
+    share(&mut next);
+    next.expect("map-local s 0 8", "ok 8");
+    next.expect("load s 0 6", "......");
+    [other, third, next].into_iter().for_each(Process::finish);
+}
+
+#[test]
+fn segment_that_another_node_shares_under_the_same_number_is_another_one() {
+    let memory = Memory::new();
+    let (mut stopped, mut other) = (memory.member(4), memory.member(8));
+    for process in [&mut stopped, &mut other] {
+        process.expect("create s 7 64", "ok 7");
+        process.expect("share s", "ok");
+    }
+    stopped.signal(Signal::STOP);
+    other.until("probe 4", "NodeNotResponding");
+    stopped.signal(Signal::CONT);
+    stopped.until("probe 8", "ok");
+    until_looked(&memory, &mut stopped);
+    stopped.expect("attach a 7", "ok 64");
+    [stopped, other].into_iter().for_each(Process::finish);
+}
+
+#[test]
+fn maker_of_a_shared_segment_that_others_made_anew_while_it_stood_still_is_a_member_no_more() {
+    let memory = Memory::new();
+    let (mut stopped, mut other) = (memory.member(4), memory.member(4));
+    share(&mut stopped);
+    stopped.signal(Signal::STOP);
+    other.until(&format!("create s 7 {LARGE}"), "ok 7");
+    other.expect("share s", "ok");
+    stopped.signal(Signal::CONT);
+    stopped.until("probe 4", "System");
+    other.expect("attach a 7", &format!("ok {LARGE}"));
+    [stopped, other].into_iter().for_each(Process::finish);
+}
+
 #[test]
 fn holder_that_is_stopped_delays_nobody_and_goes_on_with_the_others() {
     let memory = Memory::new();
@@ -227,6 +346,9 @@ fn member_holds_so_many_groups_and_no_more() {
         member.expect(&format!("join g{id} {id} 64"), "first 64");
     }
     member.expect("join g64 64 64", "MaxEntries");
+    member.expect("create s 64 64", "ok 64");
+    member.expect("share s", "MaxEntries");
+    member.expect("remove s", "ok");
     let mut other = memory.member(8);
     other.expect("join g 64 64", "first 64");
     member.expect("join g64 64 64", "MaxEntries");

@@ -163,53 +163,6 @@ fn map_of_a_group_without_holders_is_no_map_of_another_segment() {
     writer.expect("map-remote w 0 8", "NotConnected");
 }
 
-#[test]
-fn shared_segment_outlives_the_process_that_made_it() {
-    let fabric = Fabric::new();
-    let mut creator = fabric.member(4);
-    creator.expect("create s 7 100000", "ok 7");
-    creator.expect("create-private p 64", "ok 7");
-    creator.expect("share p", "IllegalOperation");
-    make_available(&mut creator, "s");
-    creator.expect("store s 0 before", "ok");
-    let mut second = fabric.member(4);
-    second.expect("attach a 7", "ConnectionRefused");
-    second.expect("attach a 8", "NoSuchSegment");
-    // Connected before it was shared.
-    let mut writer = fabric.member(12);
-    writer.expect("connect w 4 7 0", "ok 100000");
-    writer.expect("map-remote w 0 8", "ok 8");
-    creator.expect("share s", "ok");
-    creator.expect("share s", "ok");
-    fabric.member(8).expect("attach a 7", "NoSuchSegment");
-    second.expect("attach a 7", "ok 100000");
-    make_available(&mut second, "a");
-    second.expect("load a 0 7", "before.");
-    writer.expect("start w", "Ok");
-    second.expect("create t 7 64", "SegmentidUsed");
-
-    creator.expect("unmap s", "ok");
-    creator.expect("remove s", "Busy");
-    creator.expect("remove-force s", "ok");
-    writer.until("check-once w", "Ok");
-    writer.expect("store w 0 after!", "ok");
-    second.expect("load a 0 7", "after!.");
-    creator.expect("create s 7 64", "SegmentidUsed");
-    // The memory is that of a process that has gone since.
-    creator.kill();
-    writer.expect("connect v 4 7 0", "ok 100000");
-    writer.expect("map-remote v 0 8", "ok 8");
-    writer.expect("load v 0 7", "after!.");
-    let mut third = fabric.member(4);
-    third.expect("attach a 7", "ok 100000");
-    make_available(&mut third, "a");
-    second.kill();
-    writer.until("check-once w", "Ok");
-    third.expect("load a 0 7", "after!.");
-    third.kill();
-    writer.until("check-once w", "NotRetriable");
-}
-
 /// Has some begin to join, and kills holders and joiners meanwhile.
 fn step(game: &mut Game) {
     let all = 0..game.players.len();

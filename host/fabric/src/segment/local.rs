@@ -24,7 +24,7 @@ pub(crate) struct Local {
     pub(crate) memory: LocalMemory,
     pub(crate) is_private: bool,
     pub(crate) access: Arc<Access>,
-    /// Its memory was passed to a member that may hold it, too.
+    /// Its memory was passed to a member that may hold it, or may be held by any, and is not given back with the segment.
     pub(crate) is_lent: bool,
     pub(crate) has_callback: bool,
     /// The adapters that it is prepared for, and what the program has been told of their links.

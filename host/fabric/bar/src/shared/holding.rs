@@ -1,4 +1,4 @@
-//! Groups: how a process becomes a holder of memory that several have.
+//! Groups and shared segments: how a process becomes a holder of memory that several have.
 //!
 //! All holders that live have one memory, by induction. The first puts its name alone, which is refused if anybody has it who lives. Every other
 //! one uses the memory of a holder that it has found, and puts its name only if that holder still has the segment after it, or nobody who lives
@@ -13,6 +13,7 @@ use beeline_fabric::{Call, Done, Holder, LocalSegment, Name, NodeId, Refusal, Se
 use super::{Shared, State};
 use crate::joint::Holding;
 use crate::names;
+use crate::peer::Peer;
 use crate::words::View;
 
 /// How long a process tries to become a holder, while holders come and go.
@@ -27,11 +28,13 @@ impl State {
         self.holdings.values_mut().for_each(|holding| holding.is_suspect = true);
     }
 
-    /// Whether somebody has made a group anew that this member holds.
-    pub(super) fn is_any_made_anew(&self) -> bool {
+    /// Whether somebody has made anew what this member, which is of the node `own`, holds.
+    pub(super) fn is_any_made_anew(&self, own: NodeId) -> bool {
         let mut suspect = self.holdings.values().filter(|holding| holding.is_suspect);
         suspect.any(|holding| {
-            let mut there = self.peers.iter().filter(|peer| peer.number.is_some());
+            let is_of_fabric = holding.name.kind.is_of_fabric();
+            let of = |peer: &&Peer| peer.number.is_some() && (is_of_fabric || peer.is_of(own));
+            let mut there = self.peers.iter().filter(of);
             there.any(|peer| {
                 let board = View::new(self.board.space().board(peer.slot));
                 let mut slots = names::find(&peer.names, holding.name);
@@ -50,29 +53,76 @@ impl Shared {
         if bytes == 0 {
             return Err(Refusal::SizeAlignment);
         }
-        let until = Instant::now() + PATIENCE;
-        loop {
+        let node = NodeId::GROUPS;
+        self.until_held(|| {
             // Whether anybody who lives has the name is known when it is put.
-            let found = self.find_holder(id).ok();
+            let found = self.find_holder(node, id).ok();
             let is_of_other_size = found.is_some_and(|holder| holder.bytes != bytes);
             if is_of_other_size {
                 return Err(Refusal::GroupOfAnotherSize);
             }
-            match self.hold(Name::segment_of(NodeId::GROUPS, id), bytes, found) {
-                Ok(local) => return Ok((local, found.is_none())),
-                // Holders come and go.
+            let local = self.hold(Name::segment_of(node, id), bytes, found)?;
+            Ok((local, found.is_none()))
+        })
+    }
+
+    /// Makes this process a holder of a segment of its node, which another member has shared. Says how large that is.
+    pub(crate) fn attach(&self, id: SegmentId) -> Result<(LocalSegment, u64), Refusal> {
+        let node = self.node;
+        self.until_held(|| {
+            let holder = self.find_holder(node, id)?;
+            let local = self.hold(Name::segment_of(node, id), holder.bytes, Some(holder))?;
+            Ok((local, holder.bytes))
+        })
+    }
+
+    /// Lets other members of the node hold a segment of this one, where it is.
+    pub(crate) fn share(&self, local: LocalSegment) -> Result<(), Refusal> {
+        self.check()?;
+        let group = random()?;
+        self.enter(|state, now| {
+            let share = Call::Share { local, group };
+            let is_held = state.holdings.contains_key(&local);
+            let Some((name, part)) = state.member.in_bank(local).filter(|_| !is_held) else {
+                // Several hold it already, or it is none that they could.
+                return state.member.call(share, now).map(drop);
+            };
+            // First, so that whoever finds its number in the entry finds the memory.
+            state.joints.make(group, part)?;
+            let begun = state.joints.begin(group, &mut state.peers);
+            if let Err(refusal) = begun.and_then(|_| state.member.call(share, now)) {
+                begun.into_iter().for_each(|_| state.joints.end(group, &mut state.peers));
+                state.joints.withdraw(group);
+                return Err(refusal);
+            }
+            self.meet_newcomers(state);
+            // Pairs with the barrier of who connects: either its claim is seen here, or it has found that several hold the segment.
+            let is_ordered = self.space.barrier().is_ok();
+            if state.member.cede(local) || !is_ordered {
+                state.joints.keep(group);
+            }
+            state.holdings.insert(local, Holding { name, group, is_suspect: false });
+            Ok(())
+        })
+    }
+
+    /// Tries until this process is a holder, and no longer than [`PATIENCE`] where others come and go.
+    fn until_held<T>(&self, mut attempt: impl FnMut() -> Result<T, Refusal>) -> Result<T, Refusal> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match attempt() {
                 Err(Refusal::SegmentidUsed | Refusal::NotConnected) if Instant::now() < until => {}
                 Err(Refusal::SegmentidUsed | Refusal::NotConnected) => {
                     return Err(Refusal::NodeNotResponding);
                 }
-                Err(refusal) => return Err(refusal),
+                outcome => return outcome,
             }
             sleep(REST * (1 + self.slot as u32));
         }
     }
 
-    fn find_holder(&self, id: SegmentId) -> Result<Holder, Refusal> {
-        match self.call(Call::FindHolder { node: NodeId::GROUPS, id, below: None })? {
+    fn find_holder(&self, node: NodeId, id: SegmentId) -> Result<Holder, Refusal> {
+        match self.call(Call::FindHolder { node, id, below: None })? {
             Value::Holder(holder) => Ok(holder),
             _ => Err(Refusal::System),
         }

@@ -87,7 +87,7 @@ impl Shared {
     }
 
     /// Hears whoever has come since the last beat: it knows this member, and may have put names.
-    fn meet_newcomers(&self, state: &mut State) {
+    pub(super) fn meet_newcomers(&self, state: &mut State) {
         let time = self.now();
         for at in 0..state.peers.len() {
             if state.peers[at].number.is_some() || self.space.number(at).load_acquire() == 0 {

@@ -93,6 +93,7 @@ impl Player {
         match *words {
             ["create", name, id, bytes] => self.create(name, number(id), false, number(bytes)),
             ["create-auto", name, id, bytes] => self.create(name, number(id), true, number(bytes)),
+            ["create-private", name, bytes] => self.create_private(name, 7, number(bytes)),
             ["create-private", name, id, bytes] => self.create_private(name, number(id), number(bytes)),
             ["prepare", name] => self.call(Call::Prepare(self.locals[name], adapter())),
             ["available", name] => self.call(Call::SetAvailable(self.locals[name], adapter())),
@@ -140,7 +141,6 @@ impl Player {
                 format!("{:?}", sequence.check(start.unwrap()))
             }
             ["check-once", name] => self.check_once(name),
-            ["join", name, id, bytes] => self.join(name, number(id), number(bytes)),
             ["holders", name] => self.member().holders_of(self.remotes[name]).to_string(),
             ["leave"] => {
                 self.member = None;
@@ -148,13 +148,25 @@ impl Player {
             }
             ["work", rounds] => self.work(number(rounds)),
             _ => {
-                let said = self.play_interrupt(words).or_else(|| {
+                let said = self.play_held(words).or_else(|| self.play_interrupt(words)).or_else(|| {
                     let Player { queues, member, .. } = self;
                     queues.play(member.as_ref().unwrap(), words)
                 });
                 said.unwrap_or_else(|| panic!("{words:?} is no call"))
             }
         }
+    }
+
+    fn play_held(&mut self, words: &[&str]) -> Option<String> {
+        Some(match *words {
+            ["join", name, id, bytes] => self.join(name, number(id), number(bytes)),
+            ["share", name] => said(self.member().share(self.locals[name]).map(|()| Value::Nothing)),
+            ["attach", name, id] => {
+                let held = self.member().attach(SegmentId(number(id)));
+                self.held(name, held)
+            }
+            _ => return None,
+        })
     }
 
     fn play_interrupt(&mut self, words: &[&str]) -> Option<String> {
@@ -228,6 +240,12 @@ impl Player {
                 format!("create s {id} 3000"),
                 "prepare s".to_owned(),
                 "available s".to_owned(),
+                "share s".to_owned(),
+                format!("attach a {id}"),
+                "map-local a 0 3000".to_owned(),
+                "store a 0 something".to_owned(),
+                "unmap a".to_owned(),
+                "remove-force a".to_owned(),
                 format!("interrupt i plain {id}"),
                 format!("interrupt d data {id}"),
                 format!("interrupt m shared {}", id + 3),
@@ -283,7 +301,7 @@ impl Player {
     /// Whether what a call is about was made.
     fn has(&self, words: &[&str]) -> bool {
         match *words {
-            ["prepare" | "available" | "map-local" | "wait-local" | "remove-force", name, ..] => {
+            ["prepare" | "available" | "share" | "map-local" | "wait-local" | "remove-force", name, ..] => {
                 self.locals.contains_key(name)
             }
             ["map-remote" | "start" | "check-once" | "wait-remote" | "disconnect", name, ..] => {
@@ -310,7 +328,12 @@ impl Player {
     }
 
     fn join(&mut self, name: &str, id: u32, bytes: u64) -> String {
-        match self.member().join_group(SegmentId(id), bytes) {
+        let held = self.member().join_group(SegmentId(id), bytes);
+        self.held(name, held)
+    }
+
+    fn held(&mut self, name: &str, held: Result<BarHeld, Refusal>) -> String {
+        match held {
             Ok(BarHeld { local, bytes, is_first }) => {
                 self.locals.insert(name.to_owned(), local);
                 format!("{} {bytes}", if is_first { "first" } else { "ok" })

@@ -1,4 +1,4 @@
-//! Groups of several processes: one memory, whoever stores into it.
+//! Groups and shared segments of several processes: one memory, whoever stores into it.
 //!
 //! Run over each kind of member (`host/fabric/process/tests/groups.rs`, `host/fabric/bar/tests/groups.rs`), whose `support` says what members are.
 
@@ -69,6 +69,53 @@ fn group_and_segment_of_a_node_have_nothing_to_do_with_each_other_under_the_same
     owner.expect("remove s", "ok");
     user.expect("connect s 4 7 0", "NoSuchSegment");
     user.expect("connect h 252 7 0", "ok 100000");
+}
+
+#[test]
+fn shared_segment_outlives_the_process_that_made_it() {
+    let fabric = Fabric::new();
+    let mut creator = fabric.member(4);
+    creator.expect("create s 7 100000", "ok 7");
+    creator.expect("create-private p 64", "ok 7");
+    creator.expect("share p", "IllegalOperation");
+    make_available(&mut creator, "s");
+    creator.expect("store s 0 before", "ok");
+    let mut second = fabric.member(4);
+    second.expect("attach a 7", "ConnectionRefused");
+    second.expect("attach a 8", "NoSuchSegment");
+    // Connected before it was shared.
+    let mut writer = fabric.member(12);
+    writer.expect("connect w 4 7 0", "ok 100000");
+    writer.expect("map-remote w 0 8", "ok 8");
+    creator.expect("share s", "ok");
+    creator.expect("share s", "ok");
+    fabric.member(8).expect("attach a 7", "NoSuchSegment");
+    second.expect("attach a 7", "ok 100000");
+    make_available(&mut second, "a");
+    second.expect("load a 0 7", "before.");
+    writer.expect("start w", "Ok");
+    second.expect("create t 7 64", "SegmentidUsed");
+
+    creator.expect("unmap s", "ok");
+    creator.expect("remove s", "Busy");
+    creator.expect("remove-force s", "ok");
+    writer.until("check-once w", "Ok");
+    writer.expect("store w 0 after!", "ok");
+    second.expect("load a 0 7", "after!.");
+    creator.expect("create s 7 64", "SegmentidUsed");
+    // The memory is that of a process that has gone since.
+    creator.kill();
+    writer.expect("connect v 4 7 0", "ok 100000");
+    writer.expect("map-remote v 0 8", "ok 8");
+    writer.expect("load v 0 7", "after!.");
+    let mut third = fabric.member(4);
+    third.expect("attach a 7", "ok 100000");
+    make_available(&mut third, "a");
+    second.kill();
+    writer.until("check-once w", "Ok");
+    third.expect("load a 0 7", "after!.");
+    third.kill();
+    writer.until("check w", "NotRetriable");
 }
 
 /// Members of node 4 in a random game of joining a group of 4096 bytes, leaving and dying.

@@ -38,22 +38,30 @@ impl Account {
         }
     }
 
-    /// A message of so many bytes was sent at `position`.
+    /// A message of so many bytes was sent at `position`, in lines that were free. Counts the messages whose lengths stood at its lines
+    /// first, so that a lap's are counted one by one and not in one call.
     #[inline]
     pub(super) fn sent(&mut self, position: u64, bytes: u32) {
+        let end = position + u64::from(lines_of(bytes));
+        self.count_to(end.saturating_sub(self.mask + 1));
         self.lengths[(position & self.mask) as usize] = bytes;
         self.sent_bytes += u64::from(bytes);
     }
 
     /// Every line before `freed`, which is at most the position of the next message, is free. To be called before one of those
-    /// lines is stored again: that is where the length of its message is kept. Costs a load for each message freed since.
+    /// lines is stored again.
     pub(super) fn freed(&mut self, freed: u64) {
         self.freed = freed;
-        while self.start < freed {
+    }
+
+    /// Counts the messages that start before `limit` and are wholly freed.
+    #[inline]
+    fn count_to(&mut self, limit: u64) {
+        while self.start < limit {
             let known = self.partly_freed.take();
             let bytes = known.unwrap_or_else(|| self.lengths[(self.start & self.mask) as usize]);
             let end = self.start + u64::from(lines_of(bytes));
-            if end > freed {
+            if end > self.freed {
                 self.partly_freed = Some(bytes);
                 break;
             }
@@ -62,8 +70,9 @@ impl Account {
         }
     }
 
-    /// Bytes sent and in lines that are not free.
-    pub(super) fn unacknowledged_bytes(&self) -> u64 {
+    /// Bytes sent and in lines that are not free. Costs a load for each message freed since the last call, a lap's at most.
+    pub(super) fn unacknowledged_bytes(&mut self) -> u64 {
+        self.count_to(self.freed);
         let lines = self.freed.saturating_sub(self.start);
         let partly = if lines == 0 { 0 } else { lines * LINE_BYTES as u64 - WORD_BYTES as u64 };
         self.sent_bytes - self.start_bytes - partly

@@ -9,15 +9,13 @@ use std::net::{TcpListener, TcpStream};
 
 use beeline_contract_adapter::{PublishPort, Unconfirmed, ViewPort};
 use beeline_floor::{FloorError, LocalCredits, MEMORY, Sides, Start, WindowMemory};
-use beeline_ledger::{
-    KernelPath, Peeked, RECEIVER_WORDS, Received, Receiver, SENDER_WORDS, Sender, WindowPath,
-};
+use beeline_ledger::{RECEIVER_WORDS, Received, Receiver, SENDER_WORDS, Sender, WindowPath};
 use beeline_mmio::{LoadWindow, Region, StoreKernel, StoreWindow, clock, fence};
 use beeline_stream::{
-    CheckedReader, CheckedWriter, Incoming, Outgoing, PlainReader, PlainWriter, Sent, Socket, WindowSink,
+    CheckedReader, CheckedWriter, Incoming, Outgoing, PlainReader, PlainWriter, Sent, Tcp, TcpError,
+    WindowSink,
 };
-use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use beeline_tcp::Side;
 
 use crate::figure::Row;
 use crate::placed::Placed;
@@ -50,52 +48,11 @@ impl ViewPort for Words {
     }
 }
 
-/// A socket that does not wait.
-struct Tcp {
-    stream: TcpStream,
-    given: u64,
-}
-
-impl KernelPath for Tcp {
-    type Error = Errno;
-
-    fn peek(&mut self, out: &mut [u8]) -> Result<Peeked, Errno> {
-        match recv(&self.stream, out, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
-            Ok((_, 0)) => Ok(Peeked::End),
-            Ok((_, bytes)) => Ok(Peeked::Bytes(bytes)),
-            Err(Errno::AGAIN) => Ok(Peeked::Nothing),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn take(&mut self, bytes: usize) -> Result<(), Errno> {
-        recv(&self.stream, &mut [0; BYTES][..bytes.min(BYTES)], RecvFlags::DONTWAIT | RecvFlags::TRUNC)
-            .map(drop)
-    }
-}
-
-impl Socket for Tcp {
-    fn send(&mut self, bytes: &[u8]) -> Result<usize, Errno> {
-        match send(&self.stream, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
-            Ok(sent) => {
-                self.given += sent as u64;
-                Ok(sent)
-            }
-            Err(Errno::AGAIN) => Ok(0),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn given_bytes(&mut self) -> Result<u64, Errno> {
-        Ok(self.given)
-    }
-}
-
 /// One side of a connection.
 struct End<O, I> {
-    tcp: Tcp,
+    tcp: Tcp<TcpStream>,
     outgoing: Outgoing<Words, Words, O>,
-    incoming: Incoming<Words, Words, I, Errno>,
+    incoming: Incoming<Words, Words, I, TcpError>,
 }
 
 fn failed(what: impl std::fmt::Display) -> BenchError {
@@ -213,12 +170,13 @@ fn ends<O: WindowSink, I: WindowPath>(
     let ledgers = [0, 1024].map(|at| (words(at, SENDER_WORDS), words(at + 512, RECEIVER_WORDS)));
     let memory = [WindowMemory::new(settings.window_lines)?, WindowMemory::new(settings.window_lines)?];
     let [there, here] = connection().map_err(failed)?;
-    let mut made = [(there, 0), (here, 1)].map(|(stream, number)| {
+    let mut made = [(there, Side::Connected), (here, Side::Accepted)].map(|(stream, side)| {
+        let number = usize::from(side == Side::Accepted);
         let ((own, theirs), (ledger, answers)) = (&ledgers[number], &ledgers[1 - number]);
         let outgoing = Outgoing::new(Sender::new(own.clone(), theirs.clone(), 0)).keeping(kept_bytes);
         let mut incoming = Incoming::new(Receiver::new(answers.clone(), ledger.clone(), 0));
         incoming.set_window(source(memory[1 - number].receiver(StoreKernel::Cached)));
-        End { tcp: Tcp { stream, given: 0 }, outgoing, incoming }
+        End { tcp: Tcp::new(stream, side), outgoing, incoming }
     });
     for (end, memory) in made.iter_mut().zip(&memory) {
         end.outgoing

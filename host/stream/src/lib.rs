@@ -15,6 +15,7 @@ mod kept;
 mod outgoing;
 mod plain;
 mod socket;
+mod tcp;
 
 pub use checked::{CHECKED_MESSAGE_BYTES, CheckedReader, CheckedWriter};
 pub use failure::{Failure, Reset};
@@ -22,3 +23,4 @@ pub use incoming::Incoming;
 pub use outgoing::{Outgoing, Sent, Unmoved};
 pub use plain::{PlainReader, PlainWriter};
 pub use socket::{Socket, WindowFailed, WindowSink};
+pub use tcp::{Tcp, TcpError};

@@ -172,14 +172,14 @@ fn sender_goes_on_by_the_socket_where_the_receiver_frees_what_was_never_sent() {
 struct Fails<'e>(&'e mut End<Plain>);
 
 impl KernelPath for Fails<'_> {
-    type Error = Errno;
+    type Error = TcpError;
 
-    fn peek(&mut self, _out: &mut [u8]) -> Result<Peeked, Errno> {
+    fn peek(&mut self, _out: &mut [u8]) -> Result<Peeked, TcpError> {
         assert_eq!(send(self.0, 100), Sent::Bytes(100));
-        Err(Errno::CONNRESET)
+        Err(Errno::CONNRESET.into())
     }
 
-    fn take(&mut self, _bytes: usize) -> Result<(), Errno> {
+    fn take(&mut self, _bytes: usize) -> Result<(), TcpError> {
         unreachable!("it has no bytes")
     }
 }
@@ -194,7 +194,7 @@ fn failure_of_the_socket_comes_behind_bytes_that_came_while_it_was_looked_at() {
     let mut socket = Fails(&mut sender);
     assert_eq!(receiver.incoming.receive(&mut out, &mut socket), Ok(Received::Bytes(100)));
     assert_eq!(out[..100], bytes(10, 100));
-    let failure = Err(Failure::Socket(Errno::CONNRESET));
+    let failure = Err(Failure::Socket(TcpError::System(Errno::CONNRESET)));
     assert_eq!(receiver.incoming.receive(&mut out, &mut socket), failure);
     assert_eq!(receiver.incoming.peek(&mut out, &mut socket), Ok(Received::Bytes(100)));
     assert_eq!(receiver.incoming.receive(&mut out, &mut socket), Ok(Received::Bytes(100)));

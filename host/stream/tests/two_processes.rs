@@ -7,7 +7,7 @@ use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use beeline_ledger::{Path, Received};
-use beeline_stream::Failure;
+use beeline_stream::{Failure, TcpError};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use support::*;
@@ -131,7 +131,7 @@ fn drain<W: Windows>(end: &mut End<W>) -> Result<(), Errno> {
             Ok(Received::End) => return Ok(()),
             Ok(Received::Nothing) => std::thread::yield_now(),
             Ok(Received::Bytes(_)) => {}
-            Err(Failure::Socket(error)) => return Err(error),
+            Err(Failure::Socket(TcpError::System(error))) => return Err(error),
             Err(failure) => panic!("{failure}"),
         }
         assert!(started.elapsed() < HANGS, "no end of a sender that is gone");
@@ -231,7 +231,7 @@ fn sender_hears_of_a_killed_receiver_by_the_kernel() {
         let error = loop {
             match end.send(u64::MAX) {
                 Ok(()) => {}
-                Err(Failure::Socket(error)) => break error,
+                Err(Failure::Socket(TcpError::System(error))) => break error,
                 Err(failure) => panic!("{failure}"),
             }
             // A window whose receiver is dead fills up, or is left sooner by who hears of it.

@@ -57,8 +57,8 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("host/window", &["contract/memory", "spec"]),
     // Which of two paths carries which bytes: words alone.
     ("host/ledger", &["contract/adapter"]),
-    // Both paths as one stream; the socket is a trait here, too.
-    ("host/stream", &["contract/memory", "contract/adapter", "host/window", "host/ledger"]),
+    // Both paths as one stream.
+    ("host/stream", &["contract/memory", "contract/adapter", "os/tcp", "host/window", "host/ledger"]),
     // The semantics know words, and no memory, link or kernel.
     ("host/fabric", &["contract/adapter"]),
     // What is documented, and nothing of the code that it is held against.

@@ -10,11 +10,12 @@ use std::net::TcpStream;
 use beeline_ledger::{Path, Received, Receiver, Sender};
 use beeline_mmio::{LoadWindow, Region, StoreWindow};
 use beeline_stream::*;
+use beeline_tcp::Side;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng, RngExt, SeedableRng};
 
 pub use memory::{Direction, Memory, Pushed, Theirs, WINDOW_BYTES, Words};
-pub use tcp::Tcp;
+pub use tcp::Limited;
 
 /// How a window's two ends are made, and whether they stand a scribble.
 pub trait Windows {
@@ -75,9 +76,9 @@ pub struct Counts {
 }
 
 pub struct End<W: Windows> {
-    pub tcp: Tcp,
+    pub tcp: Limited,
     pub outgoing: Outgoing<Words, Theirs, W::Sink>,
-    pub incoming: Incoming<Words, Theirs, W::Source, rustix::io::Errno>,
+    pub incoming: Incoming<Words, Theirs, W::Source, TcpError>,
     sends: Direction,
     receives: Direction,
     /// 0 or 1: which of the two directions it sends.
@@ -96,7 +97,7 @@ impl<W: Windows> End<W> {
         let (sends, receives) = (memory.direction(number), memory.direction(1 - number));
         let outgoing = Outgoing::new(Sender::new(sends.sender_words(), sends.theirs_of_sender(), 0));
         End {
-            tcp: Tcp::new(stream),
+            tcp: Limited::new(stream, if number == 0 { Side::Connected } else { Side::Accepted }),
             outgoing: if W::KEEPS { outgoing.keeping(64 << 20) } else { outgoing },
             incoming: Incoming::new(Receiver::new(
                 receives.receiver_words(),
@@ -167,7 +168,7 @@ impl<W: Windows> End<W> {
     }
 
     /// Sends a piece of its stream, which has `total` bytes.
-    pub fn send(&mut self, total: u64) -> Result<(), Failure<rustix::io::Errno>> {
+    pub fn send(&mut self, total: u64) -> Result<(), Failure<TcpError>> {
         let from = self.outgoing.sent_bytes();
         let most = [1, 64, 5000, 30_000][self.below(4) as usize];
         let bytes: Vec<u8> = (from..total.min(from + 1 + u64::from(self.below(most))))
@@ -201,7 +202,7 @@ impl<W: Windows> End<W> {
     }
 
     /// Receives a piece, peeks at it first at times, and checks every byte.
-    pub fn receive(&mut self) -> Result<Received, Failure<rustix::io::Errno>> {
+    pub fn receive(&mut self) -> Result<Received, Failure<TcpError>> {
         let most = [1, 100, 20_000][self.below(3) as usize];
         let mut out = vec![0; 1 + self.below(most) as usize];
         let from = self.incoming.taken_bytes();

@@ -43,7 +43,9 @@
  *
  * A trigger of a number that interrupts share (SCI_FLAG_SHARED_INT) loads a word for each segment and interrupt that each process of the
  * node may have, up to 4096 a process, to find those that are there. It makes no system call and waits for no process: one that is
- * stopped is triggered, too, until it is taken for dead.
+ * stopped is triggered, too, until it is taken for dead. So does a trigger of a group of data interrupts (SCI_FLAG_BROADCAST), for the
+ * processes of all nodes. It is SCI_ERR_NOSPC, and reaches nobody, while one of the group has no room, or while this process has no
+ * connection left to data interrupts of a process of the group, of which each interrupt of the group takes one.
  *
  * Each member has a part of equal size in that memory for its segments, each of which takes a multiple of 64 KiB. Of `bytes` at most
  * a quarter is for tables if there are at least 640 KiB a member, and the parts share the rest: with 64 MiB and 4 members a process's
@@ -59,8 +61,8 @@
  * replaced, it is found to be so in a tenth of a second and is the same to those who use it as a file that is cut, but that what is mapped
  * keeps its memory: whoever came later would meet none of them. SCIOpen() is SCI_ERR_NO_LINK_ACCESS, too, until SCITerminate() and
  * SCIInitialize(), after which the program is one of those who use the new file. SCI_ERR_NOT_SUPPORTED: segments with SCI_FLAG_EMPTY, and so memory of
- * the program or a device behind them, for that is not in the file, and no other kernel can map it; data interrupts of groups (SCI_FLAG_BROADCAST). The tables `[access]` and `[memory]`, and nodes with a `user`, are
- * SCI_ERR_SYSTEM of SCIInitialize().
+ * the program or a device behind them, for that is not in the file, and no other kernel can map it. The tables `[access]` and `[memory]`,
+ * and nodes with a `user`, are SCI_ERR_SYSTEM of SCIInitialize().
  *
  * ADAPTERS. With `fail_over = true` in the table `[adapters]` of the configuration each adapter that a program names means any of its
  * node: a segment is prepared and available by all of them, and a connection, to an interrupt too, goes by the first whose link is up at

@@ -51,12 +51,9 @@ impl Options {
         InterruptOptions { number, is_shared, is_group, is_counting, ..InterruptOptions::default() }
     }
 
-    fn of_bar(self) -> Result<BarInterruptOptions, Refusal> {
+    fn of_bar(self) -> BarInterruptOptions {
         let Options { number, is_shared, is_group, is_counting } = self;
-        if is_group {
-            return Err(Refusal::NotSupported);
-        }
-        Ok(BarInterruptOptions { number, is_shared, is_counting, ..BarInterruptOptions::default() })
+        BarInterruptOptions { number, is_shared, is_group, is_counting, ..BarInterruptOptions::default() }
     }
 }
 
@@ -64,7 +61,7 @@ impl Member {
     pub(crate) fn create_interrupt(&self, options: Options) -> Result<Interrupt, Refusal> {
         match self {
             Member::Process(member) => member.create_interrupt(options.of_process()).map(Interrupt::Process),
-            Member::Bar(member) => member.create_interrupt(options.of_bar()?).map(Interrupt::Bar),
+            Member::Bar(member) => member.create_interrupt(options.of_bar()).map(Interrupt::Bar),
         }
     }
 
@@ -73,7 +70,7 @@ impl Member {
             Member::Process(member) => {
                 member.create_data_interrupt(options.of_process()).map(DataInterrupt::Process)
             }
-            Member::Bar(member) => member.create_data_interrupt(options.of_bar()?).map(DataInterrupt::Bar),
+            Member::Bar(member) => member.create_data_interrupt(options.of_bar()).map(DataInterrupt::Bar),
         }
     }
 
@@ -103,7 +100,6 @@ impl Member {
             Member::Process(member) => {
                 member.connect_data_interrupt(node, number, adapter, timeout).map(DataTrigger::Process)
             }
-            Member::Bar(_) if node == NodeId::GROUPS => Err(Refusal::NotSupported),
             Member::Bar(member) => {
                 member.connect_data_interrupt(node, number, adapter, timeout).map(DataTrigger::Bar)
             }

@@ -26,6 +26,8 @@ pub struct BarInterruptOptions {
     pub number: Option<InterruptNumber>,
     /// It is one of several of its number, of this member and others of the node: a trigger reaches each of them. Not of data interrupts.
     pub is_shared: bool,
+    /// It is one of several of its number, of members of any nodes: a message to the group reaches each of them. Of data interrupts alone.
+    pub is_group: bool,
     /// Each trigger is one that is taken; otherwise all that come between two waits are one. Not of data interrupts.
     pub is_counting: bool,
     /// How long to look without a rest. After it a wait rests for some 200 µs between two looks.
@@ -196,6 +198,7 @@ impl BarMember {
             InterruptKind::Plain | InterruptKind::Counting if options.is_shared => {
                 Call::CreateSharedInterrupt { number, is_counting: options.is_counting }
             }
+            InterruptKind::Data if options.is_group => Call::CreateGroupInterrupt { number },
             kind => Call::CreateInterrupt { number, kind },
         };
         let Value::Interrupt(local, number, _, _) = shared.call(create)? else { return Err(Refusal::System) };

@@ -28,24 +28,35 @@ pub(crate) struct Putting {
     at: usize,
 }
 
-/// A name as a word that is not zero; `None` for a data interrupt of a group, which is not built.
-fn word_of(name: Name) -> Option<u64> {
-    let kind: u64 = match name.kind {
+const KIND_LSB: u32 = 32;
+
+/// A name as a word that is not zero.
+fn word_of(name: Name) -> u64 {
+    kind_of(name.kind) << KIND_LSB | u64::from(name.number)
+}
+
+fn kind_of(kind: NameKind) -> u64 {
+    match kind {
         NameKind::Segment => 1,
         NameKind::Interrupt => 2,
         NameKind::DataInterrupt => 3,
         NameKind::Group => 4,
         NameKind::SharedInterrupt => 5,
-        NameKind::GroupInterrupt => return None,
-    };
-    Some(kind << 32 | u64::from(name.number))
+        NameKind::GroupInterrupt => 6,
+    }
 }
 
 /// The entries that a member's table has for a name.
 pub(crate) fn find(words: &Words, name: Name) -> impl Iterator<Item = Slot> {
     let wanted = word_of(name);
-    let found = (0..words.count() / 2).filter(move |at| wanted == Some(words.load_acquire(2 * at)));
+    let found = (0..words.count() / 2).filter(move |at| wanted == words.load_acquire(2 * at));
     found.map(|at| Slot(words.load_acquire(2 * at + 1) as u16))
+}
+
+/// Whether a member's table has a name that is not of its node alone.
+pub(crate) fn has_of_fabric(words: &Words) -> bool {
+    let kinds = [NameKind::Group, NameKind::GroupInterrupt].map(kind_of);
+    (0..words.count() / 2).any(|at| kinds.contains(&(words.load_acquire(2 * at) >> KIND_LSB)))
 }
 
 impl OwnNames {
@@ -62,13 +73,12 @@ impl OwnNames {
     /// Stores a name, which this member has when [`OwnNames::end`] says so: in between it looks at the tables of others.
     ///
     /// # Errors
-    /// [`Answer::Full`]; [`Answer::Failed`]: members that share one memory do not have names of this kind, or nothing is ordered.
+    /// [`Answer::Full`]; [`Answer::Failed`]: nothing is ordered.
     pub(crate) fn begin(&mut self, name: Name, slot: Slot) -> Result<Putting, Answer> {
-        let word = word_of(name).ok_or(Answer::Failed)?;
         let is_used = |at: &usize| self.put.values().any(|used| used == at);
         let at = (0..self.words.count() / 2).find(|at| !is_used(at)).ok_or(Answer::Full)?;
         self.store(2 * at + 1, u64::from(slot.0));
-        self.store(2 * at, word);
+        self.store(2 * at, word_of(name));
         // Pairs with that of another member.
         if self.space.barrier().is_err() {
             self.store(2 * at, 0);

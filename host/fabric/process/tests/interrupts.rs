@@ -9,7 +9,8 @@ use std::time::Duration;
 use beeline_contract_memory::WaitPolicy;
 use beeline_fabric::{AdapterNumber, Call, InterruptKind, InterruptNumber, NodeId, Refusal};
 use beeline_fabric_process::{FabricMember, InterruptOptions, NotTaken};
-use support::interrupts::{message, sleeping};
+use support::interrupts::sleeping;
+use support::messages::message;
 use support::{Fabric, Process};
 
 const NODE: NodeId = NodeId(4);
@@ -247,89 +248,6 @@ fn messages_come_whole_and_in_order_until_there_is_no_room() {
     owner.expect("wait-data d 5 forever", "5 again");
     owner.expect("remove-interrupt d", "ok");
     user.expect("trigger-data d x 1", "NotConnected");
-}
-
-#[test]
-fn message_to_a_group_reaches_each_of_whatever_node_also_later_ones_or_none() {
-    let fabric = Fabric::new();
-    let (mut one, mut other, mut user) = (fabric.member(4), fabric.member(12), fabric.member(8));
-    // Nobody has joined any group.
-    user.expect("data-trigger-of d 252 5 0", "NodeNotResponding");
-    one.expect("data-interrupt d 5 group", "ok 5");
-    user.expect("data-trigger-of d 252 6 0", "NoSuchIntno");
-    // Numbers of nodes are others, and a node has no interrupt of the group's.
-    one.expect("data-interrupt n 5", "ok 5");
-    user.expect("trigger-of t 252 5 0", "NoSuchNodeid");
-    user.expect("data-trigger-of d 252 5 0", "ok");
-    user.expect("trigger-data d first 5", "ok");
-    other.expect("data-interrupt d 5 group", "ok 5");
-    user.expect("data-interrupt mine 5 group", "ok 5");
-    user.expect("trigger-data d second 6", "ok");
-    one.expect("wait-data d 8 0", "5 first");
-    for member in [&mut one, &mut other] {
-        member.expect("wait-data d 8 0", "6 second");
-    }
-    user.expect("wait-data mine 8 0", "6 second");
-    one.expect("wait-data n 8 0", "Timeout");
-    // The queue of one is full: nobody has another message, also who has taken all.
-    user.expect("trigger-until-full d abcdefgh 2048", "3 Nospc");
-    for _ in 0..3 {
-        other.expect("wait-data d 2048 0", "2048 abcdefgh");
-        user.expect("wait-data mine 2048 0", "2048 abcdefgh");
-    }
-    user.expect("trigger-data d more 2048", "Nospc");
-    other.expect("wait-data d 2048 0", "Timeout");
-    one.expect("wait-data d 2048 0", "2048 abcdefgh");
-    user.expect("trigger-data d more 4", "ok");
-    other.expect("wait-data d 2048 0", "4 more");
-    one.kill();
-    other.expect("remove-interrupt d", "ok");
-    user.until("trigger-data d x 1", "ok");
-    user.expect("remove-interrupt mine", "ok");
-    user.expect("trigger-data d x 1", "NotConnected");
-}
-
-/// Each of the messages of all goes to everybody, or to nobody: threads and processes that send at the same time divide the room between them.
-#[test]
-fn messages_of_several_to_a_group_come_whole_and_in_order_at_each() {
-    const EACH: u64 = 400;
-    let fabric = Fabric::new();
-    let members = [4, 8].map(|node| FabricMember::open(fabric.config(node)).unwrap());
-    let number = Some(InterruptNumber(5));
-    let options =
-        InterruptOptions { number, is_group: true, wait: sleeping(), ..InterruptOptions::default() };
-    let interrupts = members.each_ref().map(|member| member.create_data_interrupt(options).unwrap());
-    let connect = |member: &FabricMember| {
-        member.connect_data_interrupt(NodeId::GROUPS, InterruptNumber(5), adapter(), None).unwrap()
-    };
-    // Two of one process, which share its windows.
-    let triggers = [&members[0], &members[0], &members[1]].map(connect);
-    std::thread::scope(|scope| {
-        for (sender, trigger) in triggers.iter().enumerate() {
-            scope.spawn(move || {
-                for message in 0..EACH {
-                    let message = [sender as u64, message].map(u64::to_le_bytes).concat();
-                    while trigger.trigger(&message) == Err(Refusal::Nospc) {
-                        std::thread::yield_now();
-                    }
-                }
-            });
-        }
-        for interrupt in &interrupts {
-            scope.spawn(move || {
-                let mut next = [0; 3];
-                for _ in 0..3 * EACH {
-                    let mut buffer = [0; 16];
-                    assert_eq!(interrupt.wait(&mut buffer, None), Ok(16));
-                    let word = |at: usize| u64::from_le_bytes(buffer[at..at + 8].try_into().unwrap());
-                    let of = &mut next[word(0) as usize];
-                    assert_eq!(word(8), *of);
-                    *of += 1;
-                }
-                assert_eq!(next, [EACH; 3]);
-            });
-        }
-    });
 }
 
 #[test]

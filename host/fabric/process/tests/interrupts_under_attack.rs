@@ -14,7 +14,8 @@ use beeline_fabric::{AdapterNumber, InterruptNumber, NodeId, Refusal, USE_WORDS}
 use beeline_fabric_process::{FabricMember, Interrupt, InterruptOptions, NotTaken};
 use beeline_mmio::{Flag, MemoryOptions, ReadOnlyMemory, Region, SharedMemory};
 use rustix::process::Pid;
-use support::interrupts::{message, sleeping};
+use support::interrupts::sleeping;
+use support::messages::message;
 use support::{Fabric, Process};
 
 const CLAIMS: usize = USE_WORDS.next_power_of_two() as usize * 8;

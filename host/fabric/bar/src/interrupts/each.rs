@@ -1,26 +1,26 @@
-//! Triggering each of several interrupts of a node that have one number.
+//! Triggering each of several interrupts that have one number, of a node or of the fabric.
 //!
-//! They come and go while a program is connected to the number, so each trigger looks through the names of the node's members, and connects to
-//! those that are new. Nobody is waited for: a connection takes loads and stores of this process alone.
+//! They come and go while a program is connected to the number, so each trigger looks through the names of the members, and connects to those
+//! that are new. Nobody is waited for: a connection takes loads and stores of this process alone.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use beeline_fabric::{AdapterNumber, Call, Candidate, InterruptNumber, Name, NodeId, Refusal};
 
-use super::link::Link;
+use super::link::{Connected, Link};
 use crate::shared::Shared;
 
 #[derive(Debug)]
-pub(super) struct Each {
-    shared: Arc<Shared>,
+pub(super) struct Each<L> {
+    pub(super) shared: Arc<Shared>,
     node: NodeId,
     number: InterruptNumber,
     adapter: AdapterNumber,
     /// Those that this is connected to.
-    links: Mutex<Vec<(Candidate, Arc<Link>)>>,
+    links: Mutex<Vec<(Candidate, Arc<L>)>>,
 }
 
-impl Each {
+impl<L: Connected> Each<L> {
     pub(super) fn new(
         shared: &Arc<Shared>,
         node: NodeId,
@@ -36,6 +36,46 @@ impl Each {
         Ok(!links.is_empty())
     }
 
+    /// Those that are connected to, in an order that all threads have, and what is wrong with those that cannot be.
+    ///
+    /// # Errors
+    /// [`Refusal::Nospc`]: there is no window for messages to one of them. Those of [`Shared::check`].
+    pub(super) fn all(&self) -> Result<(Vec<Arc<L>>, Refusal), Refusal> {
+        // First: a child of fork has the parent's locks as they were.
+        self.shared.check()?;
+        let name = Name::one_of_several(self.node, self.number);
+        let there = self.shared.enter(|state, _| {
+            self.shared.meet_newcomers(state);
+            self.shared.find(state, self.node, name).candidates
+        });
+        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        links.retain(|(at, link)| there.contains(at) && link.link().check() != Err(Refusal::NotConnected));
+        let mut refused = Refusal::NotConnected;
+        for at in there {
+            if links.iter().any(|(known, _)| *known == at) {
+                continue;
+            }
+            match self.link(at) {
+                Ok(link) => links.push((at, Arc::new(link))),
+                // It is removed meanwhile, or its member is gone.
+                Err(Refusal::NoSuchIntno | Refusal::NodeNotResponding | Refusal::NotConnected) => {}
+                Err(Refusal::Nospc) => return Err(Refusal::Nospc),
+                Err(refusal) => refused = refusal,
+            }
+        }
+        links.sort_unstable_by_key(|(at, _)| (at.member, at.slot));
+        Ok((links.iter().map(|(_, link)| Arc::clone(link)).collect(), refused))
+    }
+
+    fn link(&self, at: Candidate) -> Result<L, Refusal> {
+        let (node, number, adapter) = (self.node, self.number, self.adapter);
+        // Its member is reached at once or not at all.
+        let connect = Call::ConnectSharedInterrupt { node, number, adapter, at, timeout_nanos: 0 };
+        L::of(Link::connect(&self.shared, connect)?)
+    }
+}
+
+impl Each<Link> {
     /// Triggers each that is reached. It fails if none is.
     pub(super) fn trigger(&self) -> Result<(), Refusal> {
         let (links, mut refused) = self.all()?;
@@ -48,37 +88,5 @@ impl Each {
             }
         }
         if is_any_reached { Ok(()) } else { Err(refused) }
-    }
-
-    /// Those that are connected to, and what is wrong with those that cannot be.
-    fn all(&self) -> Result<(Vec<Arc<Link>>, Refusal), Refusal> {
-        // First: a child of fork has the parent's locks as they were.
-        self.shared.check()?;
-        let name = Name::one_of_several(self.node, self.number);
-        let there = self.shared.enter(|state, _| self.shared.find(state, self.node, name).candidates);
-        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-        links.retain(|(at, link)| there.contains(at) && link.check() != Err(Refusal::NotConnected));
-        let mut refused = Refusal::NotConnected;
-        for at in there {
-            if links.iter().any(|(known, _)| *known == at) {
-                continue;
-            }
-            match self.link(at) {
-                Ok(link) => links.push((at, Arc::new(link))),
-                // It is removed meanwhile, or its member is gone.
-                Err(Refusal::NoSuchIntno | Refusal::NodeNotResponding | Refusal::NotConnected) => {}
-                Err(refusal) => refused = refusal,
-            }
-        }
-        Ok((links.iter().map(|(_, link)| Arc::clone(link)).collect(), refused))
-    }
-
-    fn link(&self, at: Candidate) -> Result<Link, Refusal> {
-        let (node, number, adapter) = (self.node, self.number, self.adapter);
-        // Its member is reached at once or not at all.
-        Link::connect(
-            &self.shared,
-            Call::ConnectSharedInterrupt { node, number, adapter, at, timeout_nanos: 0 },
-        )
     }
 }

@@ -1,9 +1,10 @@
 //! One connection to one interrupt: what is loaded and stored to trigger it.
 
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use beeline_fabric::{Call, Refusal, RemoteInterrupt, Trigger as Words, Value};
 
+use super::yard::{Sender, SharedSender};
 use crate::peer::Incumbent;
 use crate::shared::Shared;
 use crate::words::OneMemory;
@@ -14,6 +15,55 @@ pub(super) struct Link {
     remote: RemoteInterrupt,
     pub(super) words: Words<OneMemory>,
     pub(super) other: Incumbent,
+}
+
+/// A connection to an interrupt that is triggered with messages.
+#[derive(Debug)]
+pub(super) struct DataLink {
+    pub(super) link: Link,
+    sender: SharedSender,
+}
+
+/// What is connected to an interrupt.
+pub(super) trait Connected: Sized {
+    /// # Errors
+    /// [`Refusal::Nospc`]: there is no window for its messages. [`Refusal::NotConnected`]: its member is gone.
+    fn of(link: Link) -> Result<Self, Refusal>;
+
+    fn link(&self) -> &Link;
+}
+
+impl Connected for Link {
+    fn of(link: Link) -> Result<Self, Refusal> {
+        Ok(link)
+    }
+
+    fn link(&self) -> &Link {
+        self
+    }
+}
+
+impl Connected for DataLink {
+    fn of(link: Link) -> Result<Self, Refusal> {
+        let sender = link.shared.enter(|state, _| {
+            let peer = state.peers.get(link.other.slot).filter(|_| link.other.is_there());
+            let peer = peer.ok_or(Refusal::NotConnected)?;
+            let number = peer.number.ok_or(Refusal::NotConnected)?;
+            peer.yard.sender(number, &link.words).ok_or(Refusal::Nospc)
+        })?;
+        Ok(DataLink { link, sender })
+    }
+
+    fn link(&self) -> &Link {
+        &self.link
+    }
+}
+
+impl DataLink {
+    /// The end of its window, which no other thread sends through meanwhile.
+    pub(super) fn sender(&self) -> MutexGuard<'_, Sender> {
+        self.sender.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Link {

@@ -1,14 +1,14 @@
 //! Triggering interrupts of other members, by loads and stores of this process.
 
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use beeline_fabric::{AdapterNumber, Call, InterruptNumber, MAX_MESSAGE_BYTES, NodeId, Refusal};
+use beeline_spec::header::lines_of;
 use beeline_window::{SendError, Sent};
 
 use super::each::Each;
-use super::link::Link;
-use super::yard::SharedSender;
+use super::link::{Connected, DataLink, Link};
+use super::yard::Sender;
 use crate::member::BarMember;
 
 /// A connection to an interrupt of a node. It ends when this is dropped. All threads may trigger, at the same time too.
@@ -26,14 +26,22 @@ pub struct BarTrigger(To);
 enum To {
     One(Link),
     /// One of several interrupts of a number.
-    Each(Each),
+    Each(Each<Link>),
 }
 
-/// A connection to a data interrupt of a node. It ends when this is dropped.
+/// A connection to a data interrupt of a node, or to those of a group. It ends when this is dropped.
+///
+/// A message to a group reaches each of it, also those that were made after this, or none: where the window of one has no room, or there is no
+/// window for one, it goes to nobody, so that who tries again sends nobody a message twice. Who is behind a link that is down is skipped. As
+/// for a shared number, a message loads a word for each segment or interrupt that members may have, here of all nodes.
 #[derive(Debug)]
-pub struct BarDataTrigger {
-    link: Link,
-    sender: SharedSender,
+pub struct BarDataTrigger(ToData);
+
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "as of `To`")]
+enum ToData {
+    One(DataLink),
+    Each(Each<DataLink>),
 }
 
 impl BarTrigger {
@@ -62,20 +70,57 @@ impl BarDataTrigger {
         if message.len() > MAX_MESSAGE_BYTES {
             return Err(Refusal::IllegalParameter);
         }
-        self.link.check()?;
-        let mut sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        // A message is no store of its own that something else would push out of the core: nobody is rung.
-        let sent =
-            self.link.shared.space.ordered(|| sender.try_send(message)).ok_or(Refusal::NotConnected)?;
-        self.link.check_memory()?;
-        match sent {
-            Ok(Sent::Sent) => Ok(()),
-            Ok(Sent::Full) => Err(Refusal::Nospc),
-            // It counts lines as free that were never sent.
-            Err(SendError::Credits(_) | SendError::ReceiverGone) => Err(Refusal::NotConnected),
-            Err(SendError::TooLong { .. }) => Err(Refusal::IllegalParameter),
+        match &self.0 {
+            ToData::One(to) => {
+                to.link.check()?;
+                let mut sender = to.sender();
+                // A message is no store of its own that something else would push out of the core: nobody is rung.
+                let sent = to.link.shared.space.ordered(|| send(&mut sender, message));
+                let sent = sent.ok_or(Refusal::NotConnected)?;
+                to.link.check_memory()?;
+                sent
+            }
+            ToData::Each(each) => send_to_each(each, message),
         }
     }
+}
+
+#[inline]
+fn send(sender: &mut Sender, message: &[u8]) -> Result<(), Refusal> {
+    match sender.try_send(message) {
+        Ok(Sent::Sent) => Ok(()),
+        Ok(Sent::Full) => Err(Refusal::Nospc),
+        // It counts lines as free that were never sent.
+        Err(SendError::Credits(_) | SendError::ReceiverGone) => Err(Refusal::NotConnected),
+        Err(SendError::TooLong { .. }) => Err(Refusal::IllegalParameter),
+    }
+}
+
+/// Sends a message to all, or to none if one of them has no room for it.
+fn send_to_each(each: &Each<DataLink>, message: &[u8]) -> Result<(), Refusal> {
+    let (all, mut refused) = each.all()?;
+    let mut senders = Vec::with_capacity(all.len());
+    for to in &all {
+        match to.link.check() {
+            // Locked in the order that all threads have, and until the message is sent: nobody else takes the room meanwhile.
+            Ok(()) => senders.push(to.sender()),
+            Err(Refusal::NotConnected) => {}
+            Err(refusal) => refused = refusal,
+        }
+    }
+    let lines = lines_of(message.len() as u32);
+    // One that counts wrong is found by the send, and keeps nobody from the message.
+    let is_full = |sender: &mut Sender| sender.refresh().is_ok_and(|free_lines| free_lines < lines);
+    if senders.iter_mut().any(|sender| is_full(sender)) {
+        return Err(Refusal::Nospc);
+    }
+    let send_all = || senders.iter_mut().filter_map(|sender| send(sender, message).ok()).count();
+    let space = &each.shared.space;
+    let reached = space.ordered(send_all).ok_or(Refusal::NotConnected)?;
+    if !space.is_intact() {
+        return Err(Refusal::NoLinkAccess);
+    }
+    if reached > 0 { Ok(()) } else { Err(refused) }
 }
 
 impl BarMember {
@@ -95,11 +140,12 @@ impl BarMember {
         Ok(BarTrigger(if each.connect()? { To::Each(each) } else { To::One(link) }))
     }
 
-    /// As [`BarMember::connect_interrupt`], to a data interrupt.
+    /// As [`BarMember::connect_interrupt`], to a data interrupt. With [`NodeId::GROUPS`] it is connected to each of the fabric that has the
+    /// number and is one of several ([`BarInterruptOptions::is_group`](crate::BarInterruptOptions)), also to those that are made later.
     ///
     /// # Errors
     /// As [`BarMember::connect_interrupt`]; [`Refusal::Nospc`]: this member is connected to as many data interrupts of that one as there
-    /// are windows for, 1 to 8 by the size of the memory.
+    /// are windows for, 1 to 8 by the size of the memory; or so it is with one of the group.
     pub fn connect_data_interrupt(
         &self,
         node: NodeId,
@@ -107,14 +153,14 @@ impl BarMember {
         adapter: AdapterNumber,
         timeout: Option<Duration>,
     ) -> Result<BarDataTrigger, Refusal> {
-        let link = self.link((node, number, adapter), true, timeout)?;
-        let sender = self.shared.enter(|state, _| {
-            let peer = state.peers.get(link.other.slot).filter(|_| link.other.is_there());
-            let peer = peer.ok_or(Refusal::NotConnected)?;
-            let number = peer.number.ok_or(Refusal::NotConnected)?;
-            peer.yard.sender(number, &link.words).ok_or(Refusal::Nospc)
-        })?;
-        Ok(BarDataTrigger { link, sender })
+        let to = DataLink::of(self.link((node, number, adapter), true, timeout)?)?;
+        if node != NodeId::GROUPS {
+            return Ok(BarDataTrigger(ToData::One(to)));
+        }
+        let each = Each::new(&self.shared, node, number, adapter);
+        // Each of them has a window for this connection from here on.
+        each.connect()?;
+        Ok(BarDataTrigger(ToData::Each(each)))
     }
 
     fn link(
@@ -181,6 +227,10 @@ mod tests {
         };
         assert_eq!(pushes(&|| trigger.trigger().unwrap()), 1);
         assert_eq!(pushes(&|| data_trigger.trigger(b"pushed").unwrap()), 1);
+        let of_group = BarInterruptOptions { is_group: true, ..options };
+        let _group = [&owner, &user].map(|member| member.create_data_interrupt(of_group).unwrap());
+        let group = user.connect_data_interrupt(NodeId::GROUPS, to.1, to.2, None).unwrap();
+        assert_eq!(pushes(&|| group.trigger(b"to all").unwrap()), 1);
         plain.wait(None).unwrap();
         let mut message = [0; 8];
         assert_eq!(data.wait(&mut message, None), Ok(6));

@@ -87,7 +87,7 @@ impl Shared {
     }
 
     /// Hears whoever has come since the last beat: it knows this member, and may have put names.
-    pub(super) fn meet_newcomers(&self, state: &mut State) {
+    pub(crate) fn meet_newcomers(&self, state: &mut State) {
         let time = self.now();
         for at in 0..state.peers.len() {
             if state.peers[at].number.is_some() || self.space.number(at).load_acquire() == 0 {
@@ -102,19 +102,23 @@ impl Shared {
 
     /// Whose members have names of this kind: those of this member's node, or of any if it is `None`.
     fn owners(&self, name: Name) -> Option<NodeId> {
-        (name.kind != NameKind::Group).then_some(self.node)
+        (!name.kind.is_of_fabric()).then_some(self.node)
     }
 
     pub(crate) fn find(&self, state: &State, node: NodeId, name: Name) -> Found {
         let State { names, peers, .. } = state;
-        let of = (name.kind != NameKind::Group).then_some(node);
+        let of = (!name.kind.is_of_fabric()).then_some(node);
         let those_of = |name| candidates(names, (peers, self.slot), of, name);
         let mut candidates: Vec<_> = those_of(name).collect();
         if name.kind == NameKind::Interrupt {
             candidates.extend(in_other_kind(name).into_iter().flat_map(those_of));
         }
-        // A group is of no node.
-        let is_node_alive = of.is_none() || peers.iter().any(|peer| peer.is_of(node));
+        let is_node_alive = !candidates.is_empty()
+            || peers.iter().any(|peer| match of {
+                Some(node) => peer.is_of(node),
+                // Groups are of no node: somebody has to be of one.
+                None => peer.number.is_some() && names::has_of_fabric(&peer.names),
+            });
         Found { candidates, is_node_alive }
     }
 

@@ -7,6 +7,8 @@
 
 #[path = "../../../transfer/tests/support/disorder.rs"]
 pub mod disorder;
+#[path = "../../../transfer/tests/support/messages.rs"]
+pub mod messages;
 #[path = "../../../transfer/tests/support/queues.rs"]
 pub mod queues;
 #[path = "../../../transfer/tests/support/random.rs"]
@@ -24,7 +26,9 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use beeline_fabric::{AdapterNumber, NodeId};
-use beeline_fabric_bar::{BarConfig, BarMap, BarMember, BarMemory, BarSequence};
+use beeline_fabric_bar::{
+    BarConfig, BarDataInterrupt, BarDataTrigger, BarMap, BarMember, BarMemory, BarSequence,
+};
 use beeline_mmio::{FaultGuard, OnLoss};
 use rustix::process::{Pid, Signal};
 
@@ -46,6 +50,10 @@ pub type Fabric = Memory;
 pub type Member = BarMember;
 pub type Map = BarMap;
 pub type Sequence = BarSequence;
+pub type DataInterrupt = BarDataInterrupt;
+pub type DataTrigger = BarDataTrigger;
+pub use beeline_fabric_bar::NotTaken;
+pub use script::interrupt_options;
 
 /// A file that members share, with a watchdog that ends the test when it hangs.
 pub struct Memory {

@@ -12,6 +12,7 @@ use beeline_fabric_bar::{
     BarMember, BarSequence, BarTrigger, NotMapped, NotTaken,
 };
 
+use super::messages::Messages;
 use super::queues::Queues;
 use super::say;
 use super::words::number;
@@ -26,6 +27,7 @@ struct Player {
     data_interrupts: HashMap<String, BarDataInterrupt>,
     triggers: HashMap<String, BarTrigger>,
     data_triggers: HashMap<String, BarDataTrigger>,
+    messages: Messages,
     queues: Queues,
     /// Nothing once it has left.
     member: Option<BarMember>,
@@ -39,7 +41,7 @@ pub fn run(config: BarConfig) {
     say(&format!("joined {}", member.slot()));
     let (maps, locals, remotes, sequences) = Default::default();
     let (interrupts, data_interrupts, triggers, data_triggers) = Default::default();
-    let (queues, member) = (Queues::default(), Some(member));
+    let (messages, queues, member) = (Messages::default(), Queues::default(), Some(member));
     let mut player = Player {
         maps,
         locals,
@@ -49,6 +51,7 @@ pub fn run(config: BarConfig) {
         data_interrupts,
         triggers,
         data_triggers,
+        messages,
         queues,
         member,
     };
@@ -61,6 +64,15 @@ pub fn run(config: BarConfig) {
 
 fn adapter() -> AdapterNumber {
     AdapterNumber::new(0).unwrap()
+}
+
+/// Options by words: a number or `auto`, then perhaps `group`.
+pub fn interrupt_options(words: &[&str]) -> BarInterruptOptions {
+    BarInterruptOptions {
+        number: words.first().filter(|word| **word != "auto").map(|word| InterruptNumber(number(word))),
+        is_group: words.contains(&"group"),
+        ..BarInterruptOptions::default()
+    }
 }
 
 /// Milliseconds, or `forever`.
@@ -149,8 +161,9 @@ impl Player {
             ["work", rounds] => self.work(number(rounds)),
             _ => {
                 let said = self.play_held(words).or_else(|| self.play_interrupt(words)).or_else(|| {
-                    let Player { queues, member, .. } = self;
-                    queues.play(member.as_ref().unwrap(), words)
+                    let Player { messages, queues, member, .. } = self;
+                    let member = member.as_ref().unwrap();
+                    messages.play(member, words).or_else(|| queues.play(member, words))
                 });
                 said.unwrap_or_else(|| panic!("{words:?} is no call"))
             }
@@ -249,6 +262,7 @@ impl Player {
                 format!("interrupt i plain {id}"),
                 format!("interrupt d data {id}"),
                 format!("interrupt m shared {}", id + 3),
+                format!("data-interrupt n {id} group"),
                 format!("connect r 4 {id} 2"),
                 format!("connect r 8 {id} 2"),
                 format!("join g {id} 3000"),
@@ -266,18 +280,22 @@ impl Player {
                 format!("hook t plain 4 {id} 2"),
                 format!("hook t data 8 {id} 2"),
                 format!("hook u shared 4 {} 2", id + 3),
+                format!("data-trigger-of v 252 {id} 2000"),
                 "store s 0 something".to_owned(),
                 "check r".to_owned(),
                 "load r 2000 1000".to_owned(),
                 "trigger t".to_owned(),
                 "trigger u".to_owned(),
                 "send t message".to_owned(),
+                "trigger-data v message 2000".to_owned(),
                 "take i 1".to_owned(),
                 "receive d 2048 1".to_owned(),
+                "wait-data n 2048 1000".to_owned(),
                 "wait-local s 1".to_owned(),
                 "wait-remote r 1".to_owned(),
                 "unhook t".to_owned(),
                 "unhook u".to_owned(),
+                "untrigger v".to_owned(),
                 "unmap w".to_owned(),
                 "unmap g".to_owned(),
                 "disconnect w".to_owned(),
@@ -311,6 +329,8 @@ impl Player {
             ["check", name] => self.sequences.get(name).is_some_and(|(_, start)| start.is_some()),
             ["trigger", name] => self.triggers.contains_key(name),
             ["send", name, _] => self.data_triggers.contains_key(name),
+            ["trigger-data", name, ..] => self.messages.has_trigger(name),
+            ["wait-data", name, ..] => self.messages.has_own(name),
             ["take", name, _] => self.interrupts.contains_key(name),
             ["receive", name, ..] => self.data_interrupts.contains_key(name),
             _ => true,

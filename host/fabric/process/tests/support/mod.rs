@@ -11,6 +11,8 @@ pub mod disorder;
 pub mod held;
 pub mod interrupts;
 pub mod joining;
+#[path = "../../../transfer/tests/support/messages.rs"]
+pub mod messages;
 #[path = "../../../transfer/tests/support/queues.rs"]
 pub mod queues;
 #[path = "../../../transfer/tests/support/random.rs"]
@@ -47,6 +49,8 @@ const PEER: &str = "BEELINE_TEST_PEER";
 pub type Member = FabricMember;
 pub type Map = beeline_fabric_process::Map;
 pub type Sequence = beeline_fabric_process::Sequence;
+pub use beeline_fabric_process::{DataInterrupt, DataTrigger, NotTaken};
+pub use interrupts::options as interrupt_options;
 
 /// The folder of a fabric, with a watchdog that ends the test when it hangs.
 pub struct Fabric {

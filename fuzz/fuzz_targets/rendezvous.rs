@@ -111,10 +111,13 @@ fuzz_target!(|input: Input<'_>| {
             assert!(heard == 0 || counts.contains(&heard), "a count is heard whole");
         }
         Input::SocketAnswer(bytes) => {
-            assert!(!fuzzing::socket_answer(bytes) || bytes.len() >= 88, "nothing is read out of a part");
+            assert!(
+                !beeline_tcp::fuzzing::socket_answer(bytes) || bytes.len() >= 88,
+                "nothing is read out of a part"
+            );
         }
         Input::Preamble(bytes) => assert!(!fuzzing::is_preamble(bytes) || bytes.len() == 56),
-        Input::SocketLine(line) => drop(fuzzing::socket_line(line)),
+        Input::SocketLine(line) => drop(beeline_tcp::fuzzing::socket_line(line)),
         Input::Name(name) => {
             let sound = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-".contains(c);
             let is_file_name = !name.starts_with('.') && name.chars().all(sound);

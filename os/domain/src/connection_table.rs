@@ -18,12 +18,12 @@ mod words;
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
 
+use beeline_tcp::Tuple;
 use file::Table;
 use words::{Resident, Spot, look, publish_and_look};
 
 use crate::Domain;
 use crate::registry::{Holder, Member, Registry, RegistryError};
-use crate::tcp_socket::Tuple;
 
 /// The registry of the processes that have joined.
 const MEMBERS: &str = "connections";

@@ -8,7 +8,6 @@ use crate::name::Name;
 use crate::notices::Notices;
 use crate::outbox::Outbox;
 use crate::registry::words::{BUCKET_BYTES, Bucket, Placed, Plan, WORD_BYTES, bucket_of};
-use crate::tcp_socket;
 use crate::token;
 use crate::window;
 use crate::wire::Header;
@@ -55,19 +54,9 @@ pub fn is_name(text: &str) -> bool {
     Name::new(text).is_ok()
 }
 
-/// Whether a socket is read out of an answer of the kernel's socket list.
-pub fn socket_answer(bytes: &[u8]) -> bool {
-    tcp_socket::read_answer(bytes)
-}
-
 /// Whether bytes are the preamble of a token.
 pub fn is_preamble(bytes: &[u8]) -> bool {
     token::is_preamble(bytes)
-}
-
-/// Whether a socket is read out of a line of `/proc/net/tcp` or `tcp6`.
-pub fn socket_line(line: &str) -> bool {
-    tcp_socket::read_line(line)
 }
 
 /// A client's side of notifications: what the owner sends is put in, what the program takes is taken out.

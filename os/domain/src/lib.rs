@@ -77,7 +77,6 @@ mod socket;
 pub mod support;
 mod sync;
 mod table;
-mod tcp_socket;
 mod token;
 mod uid;
 mod watchers;

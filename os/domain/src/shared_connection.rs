@@ -5,13 +5,11 @@
 //! there that it could not have by its own end of the connection: so two processes of different users can become peers
 //! because they have a connection, and without any list. Whatever the kernel does not say for certain is refused.
 
-use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
+use beeline_tcp::{Listed, State, Tuple, TupleError};
 use rustix::io::Errno;
-use rustix::net::{SocketType, ipproto, sockopt};
 
-use crate::tcp_socket::{self, Listed, Tuple};
 use crate::{Peer, uid};
 
 /// The user who has the other end of a connection of TCP, and the proof that the kernel said so.
@@ -64,22 +62,15 @@ impl OtherEnd {
     pub fn of_tcp(connection: impl AsFd) -> Result<OtherEnd, NotShared> {
         let connection = connection.as_fd();
         let failed = |what| move |errno| NotShared::System { what, errno };
-        let is_tcp = sockopt::socket_type(connection) == Ok(SocketType::STREAM)
-            && sockopt::socket_protocol(connection) == Ok(Some(ipproto::TCP));
-        if !is_tcp {
+        if !beeline_tcp::is_tcp(connection) {
             return Err(NotShared::NotTcp);
         }
-        let address = |found: Result<rustix::net::SocketAddrAny, Errno>| match found {
-            Ok(address) => SocketAddr::try_from(address).map_err(|_| NotShared::NotTcp),
-            Err(Errno::NOTCONN | Errno::INVAL) => Err(NotShared::NotEstablished),
-            Err(errno) => Err(NotShared::System { what: "ask for the addresses of the connection", errno }),
-        };
-        let local = address(rustix::net::getsockname(connection))?;
-        let tuple = Tuple::new(
-            local,
-            address(rustix::net::getpeername(connection).and_then(|found| found.ok_or(Errno::NOTCONN)))?,
-        );
-        let find = |tuple| tcp_socket::find(tuple).map_err(failed("list the sockets of TCP"));
+        let tuple = Tuple::of(connection).map_err(|error| match error {
+            TupleError::NotConnected => NotShared::NotEstablished,
+            TupleError::NotInternet => NotShared::NotTcp,
+            TupleError::System(errno) => failed("ask for the addresses of the connection")(errno),
+        })?;
+        let find = |tuple| beeline_tcp::find(tuple).map_err(failed("list the sockets of TCP"));
         let other = find(tuple.mirrored())?;
         // After the other: while this one is established, nobody else can have had the other's addresses.
         let own = find(tuple)?;
@@ -107,7 +98,7 @@ impl OtherEnd {
 }
 
 fn decide(own: Listed, other: Listed, names_one_user: bool) -> Result<OtherEnd, NotShared> {
-    if !own.is_established || !other.is_established {
+    if own.state != State::Established || other.state != State::Established {
         return Err(NotShared::NotEstablished);
     }
     // The kernel shows a socket that no process has as the superuser's.
@@ -176,11 +167,11 @@ mod tests {
 
     #[test]
     fn user_who_is_not_known_for_certain_is_refused() {
-        let good = Listed { is_established: true, uid: 65_534, inode: 7 };
+        let good = Listed { state: State::Established, cookie: None, uid: 65_534, inode: 7 };
         assert!(decide(good, good, true).is_ok());
         assert_eq!(decide(good, good, false), Err(NotShared::Unmapped { uid: 65_534 }));
         assert_eq!(decide(good, Listed { inode: 0, ..good }, true), Err(NotShared::NotAccepted));
-        let half = Listed { is_established: false, ..good };
+        let half = Listed { state: State::CloseWait, ..good };
         assert_eq!(decide(half, good, true), Err(NotShared::NotEstablished));
         assert_eq!(decide(good, half, true), Err(NotShared::NotEstablished));
     }

@@ -5,7 +5,6 @@ use std::fmt;
 use beeline_mmio::membarrier;
 
 use crate::evidence::{peer_pidfd_is_supported, pidfd_is_supported};
-use crate::tcp_socket;
 
 /// One thing a domain needs from the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +30,7 @@ pub fn findings() -> Vec<Finding> {
         pidfd_is_supported(),
         peer_pidfd_is_supported(),
         own_descriptors_have_paths(),
-        tcp_socket::is_supported(),
+        beeline_tcp::is_supported(),
     )
 }
 

@@ -1,8 +1,9 @@
 //! What the kernel says of one socket of TCP, and what can be asked of it without waiting.
 //!
 //! For a library that carries a connection's bytes by another path while the kernel's socket stays what it is. It has to know how many bytes went
-//! through the socket, whoever sent or received them ([`given`], [`taken`]); to look at bytes before it takes them ([`peek`], [`take`]); and to end
-//! a connection that cannot go on ([`reset`]). Each function borrows a descriptor, keeps nothing, and waits for no other process.
+//! through the socket, whoever sent or received them ([`given`], [`taken`]); to look at bytes before it takes them ([`peek`], [`take`]); which sockets
+//! the two ends are ([`cookie`], [`other_socket`]); whether a program has asked for what the other path cannot give ([`is_neutral`]); and to end
+//! a connection that cannot go on ([`reset`]). `os/domain` asks for the other end's user ([`find`]). Each function borrows a descriptor, keeps nothing, and waits for no other process.
 //!
 //! A preloaded library replaces functions of the C library, and must not come to itself when it calls this crate. Every system
 //! call here is an instruction: rustix makes its own on Linux (its default there, `linux_raw`), and `os/tcp/sys` does the same for
@@ -12,8 +13,22 @@
 
 mod bytes;
 mod counts;
+mod ends;
+mod find;
+#[cfg(fuzzing)]
+pub mod fuzzing;
+mod listed;
+mod options;
+mod proc_net;
+mod sock_diag;
 mod state;
+mod tuple;
 
 pub use bytes::{Peeked, TakeError, peek, reset, send, take};
 pub use counts::{CountError, Side, given, state, taken};
+pub use ends::{NoOtherSocket, OtherSocket, cookie, is_tcp, netns_cookie, other_socket};
+pub use find::{find, is_supported};
+pub use listed::Listed;
+pub use options::is_neutral;
 pub use state::State;
+pub use tuple::{Tuple, TupleError};

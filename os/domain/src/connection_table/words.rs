@@ -13,10 +13,10 @@ use std::hash::Hasher;
 use std::net::IpAddr;
 use std::num::NonZeroU64;
 
+use beeline_tcp::Tuple;
 use siphasher::sip::SipHasher13;
 
 use crate::registry::words::{HOLDERS, WORD_BYTES};
-use crate::tcp_socket::Tuple;
 
 /// What the file of a table begins with.
 pub(crate) const FORMAT: u64 = u64::from_le_bytes(*b"BeeCon\x00\x01");

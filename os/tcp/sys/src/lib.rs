@@ -1,8 +1,8 @@
 //! System calls on a socket of TCP that rustix does not offer.
 //!
-//! FFI and nothing else: every function is safe, borrows the descriptor, and gives the kernel's error as it is. Each is an instruction, not
-//! a call of the C library, so that a preloaded library that replaces `getsockopt`, `ioctl`, `recv` or `close` may call it, and
-//! `errno` keeps its value. What to do about a result is said in `os/tcp`, the only user.
+//! FFI and nothing else: every function is safe, borrows the descriptor, and gives the kernel's error as it is. On x86, ARM and RISC-V (64 bits) each
+//! is an instruction, not a call of the C library, so that a preloaded library that replaces `getsockopt`, `ioctl`, `recv` or `close`
+//! may call it, and `errno` keeps its value. What to do about a result is said in `os/tcp`, the only user.
 #![expect(unsafe_code, reason = "system calls without a safe interface")]
 #![cfg(target_os = "linux")]
 
@@ -10,7 +10,29 @@ use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
-use syscalls::{Sysno, raw_syscall};
+
+// Also in Cargo.toml.
+#[cfg_attr(
+    any(
+        target_arch = "x86_64",
+        target_arch = "x86",
+        target_arch = "aarch64",
+        target_arch = "arm",
+        target_arch = "riscv64"
+    ),
+    path = "instruction.rs"
+)]
+#[cfg_attr(
+    not(any(
+        target_arch = "x86_64",
+        target_arch = "x86",
+        target_arch = "aarch64",
+        target_arch = "arm",
+        target_arch = "riscv64"
+    )),
+    path = "library.rs"
+)]
+mod call;
 
 /// An option of a socket that is read as bytes, in this machine's byte order. The kernel writes no pointer into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,23 +59,11 @@ impl BytesOption {
 /// # Errors
 /// What the kernel says; `NOPROTOOPT` or `OPNOTSUPP` when the socket has no such option.
 pub fn get(socket: impl AsFd, option: BytesOption, out: &mut [u8]) -> Result<usize, Errno> {
-    let (level, name) = option.level_and_name();
     // The kernel reads the length as a signed integer.
     let mut bytes = out.len().min(libc::c_int::MAX as usize) as libc::socklen_t;
     let fd = socket.as_fd();
-    // SAFETY: the descriptor is borrowed for the call; the kernel writes at most `bytes` bytes to `out`, which has as many and lives
-    // through the call, and one integer to `bytes`.
-    let result = unsafe {
-        raw_syscall!(
-            Sysno::getsockopt,
-            fd.as_raw_fd(),
-            level,
-            name,
-            out.as_mut_ptr(),
-            std::ptr::from_mut(&mut bytes)
-        )
-    };
-    check(result)?;
+    // SAFETY: `out` has as many bytes, and it and `bytes` live through the call.
+    unsafe { call::getsockopt(fd.as_raw_fd(), option.level_and_name(), out.as_mut_ptr(), &raw mut bytes)? };
     // A program of the kernel's administrator (BPF) may answer in the kernel's place.
     Ok((bytes as usize).min(out.len()))
 }
@@ -78,24 +88,8 @@ pub fn unacknowledged(socket: impl AsFd) -> Result<u32, Errno> {
 pub fn discard(socket: BorrowedFd<'_>, bytes: usize) -> Result<usize, Errno> {
     const FLAGS: libc::c_int = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
     let nowhere = std::ptr::null_mut::<u8>();
-    // SAFETY: a kernel that wants to copy bytes finds no memory at that address and says so; it writes nowhere else, because no place
-    // is given for the sender's address.
-    let result = unsafe {
-        raw_syscall!(
-            Sysno::recvfrom,
-            socket.as_raw_fd(),
-            nowhere,
-            bytes,
-            FLAGS,
-            std::ptr::null_mut::<u8>(),
-            std::ptr::null_mut::<u8>()
-        )
-    };
-    check(result)
-}
-
-fn check(result: usize) -> Result<usize, Errno> {
-    syscalls::Errno::from_ret(result).map_err(|errno| Errno::from_raw_os_error(errno.into_raw()))
+    // SAFETY: at the address is no memory: a kernel that wants to copy bytes says so.
+    unsafe { call::recv(socket.as_raw_fd(), nowhere, bytes, FLAGS) }
 }
 
 /// A descriptor that is closed by the system call. Dropping an [`OwnedFd`] calls the C library's `close`.

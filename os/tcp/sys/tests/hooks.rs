@@ -1,7 +1,16 @@
 //! No function of the C library is entered by anything that `beeline-tcp` does, and `errno` keeps its value.
 //!
 //! This program has functions of the C library's names of its own, as a preloaded library has: whoever calls one by its name comes here.
-#![cfg(target_os = "linux")]
+#![cfg(all(
+    target_os = "linux",
+    any(
+        target_arch = "x86_64",
+        target_arch = "x86",
+        target_arch = "aarch64",
+        target_arch = "arm",
+        target_arch = "riscv64"
+    )
+))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
 #![allow(unsafe_code, reason = "functions with the names of the C library's")]
 

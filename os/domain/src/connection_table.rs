@@ -23,6 +23,7 @@ use file::Table;
 use words::{Resident, Spot, look, publish_and_look};
 
 use crate::Domain;
+use crate::error::MisuseError;
 use crate::registry::{Holder, Member, Registry, RegistryError};
 
 /// The registry of the processes that have joined.
@@ -81,6 +82,16 @@ impl ConnectionEnds {
         ConnectionEnds { namespace_cookie, tuple: Tuple::new(local, remote) }
     }
 
+    /// The address of this end; one of IPv4 also where the socket has it as IPv6.
+    pub fn local(&self) -> SocketAddr {
+        self.tuple.local
+    }
+
+    /// The address of the other end.
+    pub fn remote(&self) -> SocketAddr {
+        self.tuple.remote
+    }
+
     /// The same connection, as the process at the other end has it.
     pub fn mirrored(self) -> Self {
         ConnectionEnds { tuple: self.tuple.mirrored(), ..self }
@@ -128,6 +139,26 @@ impl ConnectionTable {
     /// Under which this process is in the table; drawn at random.
     pub fn number(&self) -> NonZeroU64 {
         self.holder.number()
+    }
+
+    /// Whether this is the process that has joined, and no child of it.
+    pub(crate) fn check_process(&self) -> Result<(), MisuseError> {
+        self.table.check_process()
+    }
+
+    /// The place of this process in the list of members.
+    pub(crate) fn place(&self) -> u16 {
+        self.own.place
+    }
+
+    /// Whether the process with this number of a process is the one that has joined with `number` and has `place`, by the kernel's word.
+    /// One of another pid namespace has no number here, and is believed.
+    pub(crate) fn is_member(&self, place: u16, number: NonZeroU64, pid: u32) -> bool {
+        let member = self.members.member_at(place).ok().flatten();
+        member.filter(|member| member.number == number).is_some_and(|member| {
+            let has_place = member.other_pid.unwrap_or(std::process::id());
+            has_place == pid || has_place == 0 || pid == 0
+        })
     }
 
     /// Says that this process has one end of a connection, and looks who has the other one. Three system calls where nobody is found,

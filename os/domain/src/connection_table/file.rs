@@ -128,13 +128,17 @@ impl Table {
         self.folder.path().join(FILE)
     }
 
+    pub(super) fn check_process(&self) -> Result<(), MisuseError> {
+        match self.process.is_this() {
+            true => Ok(()),
+            false => Err(MisuseError::Forked { opened_by: self.process.pid(), pid: std::process::id() }),
+        }
+    }
+
     /// Whether this process may use it, and its descriptor is there: a word must not be written into a file of the program's that has
     /// taken the number.
     pub(super) fn check(&self) -> Result<Checked<'_>, RegistryError> {
-        if !self.process.is_this() {
-            let misuse = MisuseError::Forked { opened_by: self.process.pid(), pid: std::process::id() };
-            return Err(misuse.into());
-        }
+        self.check_process()?;
         let file = self.file.0.check().map_err(|_| MisuseError::DescriptorLost)?;
         Ok(Checked { table: self, file })
     }

@@ -1,0 +1,309 @@
+//! Pairs: processes that share connections of TCP, and agree on which ones over one connection of the domain.
+//!
+//! A process says which of its sockets it would like to share ([`Pairs::meet`]). Who may be at the other end the table of connections
+//! says ([`crate::ConnectionTable`]); with that process a connection of the domain is opened in the background, at most one for each
+//! pair. Over it both say which socket is connected to which, each by the kernel's word for the other's, and agree on a slot. Nobody
+//! waits: what is not known yet is asked for again, and a process that is stopped leaves its own connections as they are.
+//!
+//! What a slot stands for, and what is sent by it, others know. The kernel is asked by who opens the pairs: this asks nothing of a socket
+//! itself.
+
+mod agreements;
+mod links;
+
+use std::fmt;
+use std::num::NonZeroU64;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+pub use links::Agreed;
+use links::{Links, Standing, Talk, Wanted};
+
+use crate::connection_table::{Candidate, ConnectionEnds, ConnectionTable, OtherProcess};
+use crate::error::OfferError;
+use crate::pairs::agreements::{Message, Saying};
+use crate::registry::RegistryError;
+use crate::{Answer, Domain, Offer, OfferOptions, Peer, Refusal, Reply, Service};
+
+/// Threads that connect at the same time: each may meet a process that is stopped.
+const MAX_OPENING: usize = 8;
+/// How long such a thread waits for a process.
+const OPENING_TIMEOUT: Duration = Duration::from_secs(2);
+/// Version, number and place of who connects.
+const HELLO_BYTES: usize = 18;
+const VERSION: [u8; 8] = *b"BeePair\x01";
+
+/// What the kernel says of a socket: the cookie of the established one with these ends, local first; `None` where there is none.
+pub type CookieOf = dyn Fn(&ConnectionEnds) -> Option<u64> + Send + Sync;
+
+/// The processes with which this one shares connections. Dropping it ends what it has with them.
+#[derive(Debug)]
+pub struct Pairs {
+    domain: Domain,
+    core: Arc<Core>,
+    _offer: Offer,
+}
+
+/// Who is at the other end of a connection.
+#[derive(Clone, Debug)]
+pub enum Met {
+    /// Nobody is known yet, or not confirmed: ask again later.
+    NotYet,
+    /// Both ends are this one socket.
+    SameSocket,
+    /// This process, which has asked for the other end as well.
+    ThisProcess { other_cookie: u64 },
+    /// Both processes have confirmed it.
+    Agreed(Agreed),
+}
+
+/// How many processes this one is connected with, and what they did wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PairCounts {
+    /// Other processes with which a connection of the domain is open.
+    pub open: usize,
+    /// Those to which one is being opened.
+    pub opening: usize,
+    /// What others have said that could not be; it was refused.
+    pub wrong: u64,
+}
+
+/// Why there are no pairs.
+#[derive(Debug, thiserror::Error)]
+pub enum PairsError {
+    #[error(transparent)]
+    Table(#[from] RegistryError),
+    /// This process cannot be reached.
+    #[error(transparent)]
+    Offer(#[from] OfferError),
+}
+
+struct Core {
+    table: ConnectionTable,
+    cookie_of: Box<CookieOf>,
+    links: Mutex<Links>,
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Core").field("table", &self.table).finish_non_exhaustive()
+    }
+}
+
+impl Domain {
+    /// Joins the table of connections, and lets other processes of this user connect that find this one there. `cookie_of` asks the
+    /// kernel; it is called on threads that call [`Pairs`], never on the domain's.
+    ///
+    /// # Errors
+    /// The table cannot be joined ([`Domain::connection_table`]); this process cannot offer a name.
+    pub fn pairs(&self, cookie_of: Box<CookieOf>) -> Result<Pairs, PairsError> {
+        let table = self.connection_table()?;
+        let number = table.number();
+        let core = Arc::new(Core { table, cookie_of, links: Mutex::new(Links::new(number)) });
+        let service = Box::new(Doorkeeper(Arc::clone(&core)));
+        let options = OfferOptions { max_connections: 8192, ..OfferOptions::default() };
+        let offer = self.offer_with(&name_of(number), service, options)?;
+        Ok(Pairs { domain: self.clone(), core, _offer: offer })
+    }
+}
+
+/// What a process that has joined the table under this number offers.
+fn name_of(number: NonZeroU64) -> String {
+    format!("connections-{number:016x}")
+}
+
+impl Pairs {
+    /// Says that this process would share the connection whose socket it has under `own_cookie`, and how far that is. Call it again
+    /// while it says [`Met::NotYet`]; between the calls [`Pairs::turn`] hears what others say. Never waits.
+    ///
+    /// # Errors
+    /// The table fails ([`ConnectionTable::find`]).
+    pub fn meet(&self, own_cookie: u64, ends: &ConnectionEnds) -> Result<Met, RegistryError> {
+        // Before the lock, which a thread may have that a child of fork does not have.
+        self.core.table.check_process()?;
+        {
+            let mut links = self.core.links();
+            let wanted = links.wanted.entry(own_cookie).or_insert(Wanted { ends: *ends, process: None });
+            wanted.ends = *ends;
+            match links.talk(own_cookie) {
+                Talk::Agreed(agreed) => return Ok(Met::Agreed(agreed)),
+                Talk::UnderWay => return Ok(Met::NotYet),
+                Talk::None => {}
+            }
+        }
+        match self.core.table.find(ends)? {
+            OtherProcess::NotYet => Ok(Met::NotYet),
+            OtherProcess::SameSocket => Ok(Met::SameSocket),
+            OtherProcess::ThisProcess => Ok(self.meet_here(ends)),
+            OtherProcess::Found(candidate) => {
+                self.meet_there(own_cookie, ends, candidate);
+                Ok(Met::NotYet)
+            }
+        }
+    }
+
+    /// Hears what other processes say, and answers; some messages of each.
+    pub fn turn(&self) {
+        if !self.is_own() {
+            return;
+        }
+        let heard = self.core.links().hear();
+        for (process, message) in heard {
+            let is_shared = matches!(message.saying, Saying::Announce(_)) && self.is_shared(message);
+            self.core.links().take(process, message, is_shared);
+        }
+        self.core.links().flush();
+    }
+
+    /// This process has done with a connection. Its slot is free when the other one has, too.
+    pub fn release(&self, own_cookie: u64) {
+        if !self.is_own() {
+            return;
+        }
+        let mut links = self.core.links();
+        links.release(own_cookie);
+        links.flush();
+    }
+
+    /// What there is now; nothing in a child of fork.
+    pub fn counts(&self) -> PairCounts {
+        if !self.is_own() {
+            return PairCounts::default();
+        }
+        let links = self.core.links();
+        let (open, opening) = links.count();
+        PairCounts { open, opening, wrong: links.wrong() }
+    }
+
+    fn is_own(&self) -> bool {
+        self.core.table.check_process().is_ok()
+    }
+
+    /// Whether the other end is one that this process has asked for, by the kernel's word.
+    fn meet_here(&self, ends: &ConnectionEnds) -> Met {
+        let other = ends.mirrored();
+        let Some(other_cookie) = (self.core.cookie_of)(&other) else { return Met::NotYet };
+        match self.core.links().wanted.get(&other_cookie) {
+            Some(wanted) if wanted.ends == other => Met::ThisProcess { other_cookie },
+            _ => Met::NotYet,
+        }
+    }
+
+    fn meet_there(&self, own_cookie: u64, ends: &ConnectionEnds, candidate: Candidate) {
+        let standing = self.core.links().standing(candidate.number);
+        match standing {
+            Standing::Open => {}
+            Standing::Opening => return,
+            Standing::None => return self.open(candidate.number),
+        }
+        let Some(other_cookie) = (self.core.cookie_of)(&ends.mirrored()) else { return };
+        let mut links = self.core.links();
+        links.announce(candidate.number, own_cookie, other_cookie);
+        links.flush();
+    }
+
+    /// Has a thread connect to a process.
+    fn open(&self, process: NonZeroU64) {
+        let mut links = self.core.links();
+        if links.count().1 >= MAX_OPENING || !matches!(links.standing(process), Standing::None) {
+            return;
+        }
+        links.begin(process);
+        drop(links);
+        let (domain, core) = (self.domain.clone(), Arc::downgrade(&self.core));
+        let hello = to_hello(&self.core.table);
+        let connect = move || {
+            let is_wanted = || core.strong_count() > 0;
+            let connected =
+                domain.connect_while(&name_of(process), &hello, &[], (OPENING_TIMEOUT, &is_wanted));
+            let opened = connected.ok().and_then(|(connection, _)| {
+                let notifications = connection.notifications().ok()?;
+                Some((connection, notifications))
+            });
+            let Some(core) = core.upgrade() else { return };
+            let unneeded = core.links().opened(process, opened);
+            drop(unneeded);
+        };
+        if let Err(error) = beeline_mmio::thread::spawn("beeline-pair", connect) {
+            tracing::debug!(%error, "no thread to connect to a process");
+            self.core.links().opened(process, None);
+        }
+    }
+
+    /// Whether this process wants the connection that another one announces, and the kernel has both sockets as it says.
+    fn is_shared(&self, message: Message) -> bool {
+        let wanted = self.core.links().wanted.get(&message.cookies.other).copied();
+        wanted
+            .is_some_and(|wanted| (self.core.cookie_of)(&wanted.ends.mirrored()) == Some(message.cookies.own))
+    }
+}
+
+impl Drop for Pairs {
+    fn drop(&mut self) {
+        if !self.is_own() {
+            return;
+        }
+        // The domain's thread has the service, which has the connections, which have the domain.
+        let ended = self.core.links().clear();
+        drop(ended);
+    }
+}
+
+impl Core {
+    fn links(&self) -> MutexGuard<'_, Links> {
+        // Changed by single inserts and removals.
+        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn to_hello(table: &ConnectionTable) -> [u8; HELLO_BYTES] {
+    let mut hello = [0; HELLO_BYTES];
+    hello[..8].copy_from_slice(&VERSION);
+    hello[8..16].copy_from_slice(&table.number().get().to_le_bytes());
+    hello[16..].copy_from_slice(&table.place().to_le_bytes());
+    hello
+}
+
+/// Number and place of who connects.
+fn from_hello(request: &[u8]) -> Option<(NonZeroU64, u16)> {
+    let request: &[u8; HELLO_BYTES] = request.try_into().ok()?;
+    let (version, rest) = request.split_first_chunk::<8>()?;
+    let (number, place) = rest.split_first_chunk::<8>()?;
+    let number = NonZeroU64::new(u64::from_le_bytes(*number))?;
+    (*version == VERSION).then_some((number, u16::from_le_bytes(place.try_into().ok()?)))
+}
+
+/// Lets other processes in.
+struct Doorkeeper(Arc<Core>);
+
+impl Service for Doorkeeper {
+    fn connected(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+        let refusal = |why| Ok(Answer::refusal(Refusal::new(why), Vec::new()));
+        if !fds.is_empty() {
+            return Ok(Answer::refusal(Refusal::new("no descriptor is wanted here"), fds));
+        }
+        let Some((number, place)) = from_hello(request) else {
+            return refusal("another version of this library");
+        };
+        if !self.0.table.is_member(place, number, peer.pid()) {
+            return refusal("this process has not joined the table under this number");
+        }
+        match self.0.links().let_in(number, peer) {
+            true => Ok(Reply::default().into()),
+            false => Err(Refusal::new("there is a connection between these processes, or will be")),
+        }
+    }
+
+    fn requested(&mut self, _: &Peer, _: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+        Ok(Answer::refusal(Refusal::new("nothing is asked here"), fds))
+    }
+
+    fn departed(&mut self, peer: &Peer) {
+        self.0.links().departed(peer);
+    }
+
+    fn told(&mut self, peer: &Peer, message: &[u8]) {
+        self.0.links().told(peer, message);
+    }
+}

@@ -1,0 +1,366 @@
+//! The connections of the domain that a process has with those that it shares connections of TCP with: at most one with each.
+//!
+//! Either process may connect. Where both do at once, the connection of the one with the smaller number stays: it refuses the other,
+//! which takes it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroU64;
+use std::time::{Duration, Instant};
+
+use super::agreements::{Agreements, Heard, Message, SLOTS, Saying};
+use crate::connection_table::ConnectionEnds;
+use crate::{Connection, Notifications, Notified, Peer, PeerId};
+
+/// Messages of one process that are taken in a turn.
+const MESSAGES_A_TURN: usize = 64;
+/// Messages that wait for a turn, at most: more than an honest process has.
+const MAX_INCOMING: usize = 4 * SLOTS as usize;
+/// How long a process that did not let this one in is left alone.
+const LEFT_ALONE: Duration = Duration::from_millis(100);
+
+#[derive(Debug)]
+pub(super) struct Links {
+    own: NonZeroU64,
+    all: BTreeMap<NonZeroU64, Link>,
+    left_alone: BTreeMap<NonZeroU64, Instant>,
+    /// Connections of this process that are looked for, by their cookies.
+    pub(super) wanted: BTreeMap<u64, Wanted>,
+    wrong: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) ends: ConnectionEnds,
+    /// With whom it is being agreed on.
+    pub(super) process: Option<NonZeroU64>,
+}
+
+/// A process and what is said to it.
+#[derive(Debug)]
+pub(super) struct Link {
+    end: End,
+    agreements: Agreements,
+    incoming: VecDeque<Message>,
+    outgoing: VecDeque<Message>,
+}
+
+#[derive(Debug)]
+enum End {
+    /// A thread is connecting.
+    Opening,
+    Client {
+        connection: Connection,
+        notifications: Notifications,
+    },
+    Owner(Peer),
+}
+
+/// How far two processes are.
+pub(super) enum Standing {
+    /// Nobody has tried, or not for a while.
+    None,
+    Opening,
+    Open,
+}
+
+impl Links {
+    pub(super) fn new(own: NonZeroU64) -> Self {
+        let (all, left_alone, wanted) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Links { own, all, left_alone, wanted, wrong: 0 }
+    }
+
+    /// Forgets everybody; what is returned ends the connections when it is dropped.
+    pub(super) fn clear(&mut self) -> BTreeMap<NonZeroU64, Link> {
+        self.wanted.clear();
+        std::mem::take(&mut self.all)
+    }
+
+    /// Processes with which a connection is open, and those to which one is being opened.
+    pub(super) fn count(&self) -> (usize, usize) {
+        let opening = self.all.values().filter(|link| matches!(link.end, End::Opening)).count();
+        (self.all.len() - opening, opening)
+    }
+
+    pub(super) fn wrong(&self) -> u64 {
+        self.wrong + self.all.values().map(|link| link.agreements.wrong()).sum::<u64>()
+    }
+
+    pub(super) fn standing(&mut self, process: NonZeroU64) -> Standing {
+        match self.all.get(&process) {
+            Some(Link { end: End::Opening, .. }) => Standing::Opening,
+            Some(_) => Standing::Open,
+            None if self.left_alone.get(&process).is_some_and(|until| *until > Instant::now()) => {
+                Standing::Opening
+            }
+            None => Standing::None,
+        }
+    }
+
+    /// A thread begins to connect to this process.
+    pub(super) fn begin(&mut self, process: NonZeroU64) {
+        self.left_alone.remove(&process);
+        self.all.insert(process, Link::new(End::Opening));
+    }
+
+    /// The thread that connected has done so, or not. What is not needed is given back.
+    pub(super) fn opened(
+        &mut self,
+        process: NonZeroU64,
+        opened: Option<(Connection, Notifications)>,
+    ) -> Option<Connection> {
+        let is_awaited = matches!(self.all.get(&process), Some(Link { end: End::Opening, .. }));
+        let Some((connection, notifications)) = opened else {
+            if is_awaited {
+                self.all.remove(&process);
+                self.left_alone.insert(process, Instant::now() + LEFT_ALONE);
+            }
+            return None;
+        };
+        if !is_awaited {
+            return Some(connection);
+        }
+        self.all.insert(process, Link::new(End::Client { connection, notifications }));
+        None
+    }
+
+    /// Another process has connected; `false` where it is to take this one's connection.
+    pub(super) fn let_in(&mut self, process: NonZeroU64, peer: &Peer) -> bool {
+        let is_free = match self.all.get(&process) {
+            None => true,
+            Some(Link { end: End::Opening, .. }) => process < self.own,
+            Some(link) => link.has_ended(),
+        };
+        if is_free {
+            self.all.insert(process, Link::new(End::Owner(peer.clone())));
+        }
+        is_free
+    }
+
+    /// A process that has connected says something. One that says more than there can be to say is let go of.
+    pub(super) fn told(&mut self, peer: &Peer, message: &[u8]) {
+        let Some(link) = self.all.values_mut().find(|link| link.is_of(peer.id())) else { return };
+        match Message::from_bytes(message) {
+            Some(message) if link.incoming.len() < MAX_INCOMING => link.incoming.push_back(message),
+            Some(_) => peer.disconnect(),
+            None => self.wrong += 1,
+        }
+    }
+
+    pub(super) fn departed(&mut self, peer: &Peer) {
+        self.keep(|link| !link.is_of(peer.id()));
+    }
+
+    fn keep(&mut self, is_kept: impl Fn(&Link) -> bool) {
+        let mut wrong = 0;
+        self.all.retain(|_, link| {
+            let is_kept = is_kept(link);
+            wrong += if is_kept { 0 } else { link.agreements.wrong() };
+            is_kept
+        });
+        self.wrong += wrong;
+    }
+
+    /// What others have said, some of each. A process whose answers do not leave is not heard.
+    pub(super) fn hear(&mut self) -> Vec<(NonZeroU64, Message)> {
+        self.keep(|link| !link.has_ended());
+        let (mut heard, mut wrong) = (Vec::new(), 0);
+        for (process, link) in &mut self.all {
+            for _ in link.outgoing.len()..MESSAGES_A_TURN {
+                match link.next() {
+                    Some(Some(message)) => heard.push((*process, message)),
+                    Some(None) => wrong += 1,
+                    None => break,
+                }
+            }
+        }
+        self.wrong += wrong;
+        heard
+    }
+
+    /// Takes a message. `is_shared` is whether this process has the connection of an announcement, by the kernel's word.
+    pub(super) fn take(&mut self, process: NonZeroU64, message: Message, is_shared: bool) {
+        let Some(link) = self.all.get_mut(&process) else { return };
+        match link.agreements.hear(message, is_shared) {
+            Heard::Reply(reply) => {
+                if let Saying::Accept(_) = reply.saying
+                    && let Some(wanted) = self.wanted.get_mut(&reply.cookies.own)
+                {
+                    wanted.process = Some(process);
+                }
+                link.outgoing.push_back(reply);
+            }
+            Heard::Wrong(reply) => link.outgoing.extend(reply),
+            Heard::Nothing => {}
+        }
+    }
+
+    /// How far a connection is.
+    pub(super) fn talk(&self, own_cookie: u64) -> Talk {
+        let process = self.wanted.get(&own_cookie).and_then(|wanted| wanted.process);
+        let Some(link) = process.and_then(|process| self.all.get(&process)) else { return Talk::None };
+        if !link.agreements.knows(own_cookie) {
+            return Talk::None;
+        }
+        match (link.agreements.agreed(own_cookie), link.peer()) {
+            (Some((other_cookie, slot)), Some(peer)) => {
+                let owns = matches!(link.end, End::Owner(_));
+                Talk::Agreed(Agreed { peer: peer.clone(), other_cookie, slot, owns })
+            }
+            _ => Talk::UnderWay,
+        }
+    }
+
+    /// Says that this process has confirmed a connection.
+    pub(super) fn announce(&mut self, process: NonZeroU64, own_cookie: u64, other_cookie: u64) {
+        let (Some(link), Some(wanted)) = (self.all.get_mut(&process), self.wanted.get_mut(&own_cookie))
+        else {
+            return;
+        };
+        let cookies = super::agreements::Cookies { own: own_cookie, other: other_cookie };
+        link.outgoing.extend(link.agreements.announce(cookies));
+        wanted.process = Some(process);
+    }
+
+    pub(super) fn release(&mut self, own_cookie: u64) {
+        let Some(Wanted { process: Some(process), .. }) = self.wanted.remove(&own_cookie) else { return };
+        if let Some(link) = self.all.get_mut(&process) {
+            link.outgoing.extend(link.agreements.release(own_cookie));
+        }
+    }
+
+    /// Sends what there is to say, as long as there is room.
+    pub(super) fn flush(&mut self) {
+        for link in self.all.values_mut() {
+            while let Some(message) = link.outgoing.front()
+                && link.send(*message)
+            {
+                link.outgoing.pop_front();
+            }
+        }
+    }
+}
+
+/// How far two processes are with a connection.
+pub(super) enum Talk {
+    None,
+    UnderWay,
+    Agreed(Agreed),
+}
+
+/// What two processes have agreed on for a connection.
+#[derive(Clone, Debug)]
+pub struct Agreed {
+    /// The process at the other end.
+    pub peer: Peer,
+    /// The cookie of the socket at the other end (`SO_COOKIE`), which both processes have confirmed.
+    pub other_cookie: u64,
+    /// No other connection of the two processes has it until both have released this one.
+    pub slot: u32,
+    /// Whether this process owns the connection of the domain between the two; the other one has connected.
+    pub owns: bool,
+}
+
+impl Link {
+    fn new(end: End) -> Self {
+        let agreements = Agreements::new(matches!(end, End::Owner(_)));
+        Link { end, agreements, incoming: VecDeque::new(), outgoing: VecDeque::new() }
+    }
+
+    fn peer(&self) -> Option<&Peer> {
+        match &self.end {
+            End::Opening => None,
+            End::Client { connection, .. } => Some(connection.peer()),
+            End::Owner(peer) => Some(peer),
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        self.peer().is_some_and(|peer| peer.departure().is_some())
+    }
+
+    fn is_of(&self, peer: PeerId) -> bool {
+        matches!(&self.end, End::Owner(owner) if owner.id() == peer)
+    }
+
+    /// Takes what was said next; `Some(None)` where that has no meaning.
+    fn next(&mut self) -> Option<Option<Message>> {
+        match &self.end {
+            End::Opening => None,
+            End::Owner(_) => self.incoming.pop_front().map(Some),
+            // What ends them ends the peer.
+            End::Client { notifications, .. } => {
+                let told = notifications.try_next().ok()??;
+                Some(Message::from_bytes(&told.payload))
+            }
+        }
+    }
+
+    /// Whether a message has been sent, or there is nobody to send it to.
+    fn send(&self, message: Message) -> bool {
+        let bytes = message.to_bytes();
+        let sent = match &self.end {
+            End::Opening => return false,
+            End::Owner(peer) => peer.notify(&bytes, &[]),
+            End::Client { connection, .. } => connection.tell(&bytes),
+        };
+        sent != Ok(Notified::WouldBlock)
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use std::os::fd::OwnedFd;
+    use std::sync::mpsc::{Sender, channel};
+
+    use super::*;
+    use crate::{Answer, Domain, DomainConfig, Refusal, Reply, Service};
+
+    /// Tells who connects.
+    struct Peers(Sender<Peer>);
+
+    impl Service for Peers {
+        fn connected(&mut self, peer: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+            let _ = self.0.send(peer.clone());
+            Ok(Reply::default().into())
+        }
+
+        fn requested(&mut self, _: &Peer, _: &[u8], _: Vec<OwnedFd>) -> Result<Answer, Refusal> {
+            Err(Refusal::new("nothing"))
+        }
+
+        fn departed(&mut self, _: &Peer) {}
+    }
+
+    #[test]
+    fn where_both_connect_the_connection_of_the_smaller_number_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = DomainConfig { root: Some(dir.path().to_owned()), name: "d".to_owned() };
+        let domain = Domain::open(&config).unwrap();
+        let (peers, connected) = channel();
+        let _offer = domain.offer("name", Box::new(Peers(peers))).unwrap();
+        let connect = || {
+            let (connection, _) = domain.connect("name", b"", &[]).unwrap();
+            let notifications = connection.notifications().unwrap();
+            ((connection, notifications), connected.recv().unwrap())
+        };
+        let [smaller, own, larger] = [3, 5, 7].map(|number| NonZeroU64::new(number).unwrap());
+        let mut links = Links::new(own);
+        for other in [smaller, larger] {
+            links.begin(other);
+        }
+        let (to_smaller, peer) = connect();
+        assert!(links.let_in(smaller, &peer));
+        assert!(links.opened(smaller, Some(to_smaller)).is_some(), "it is given back");
+        let (to_larger, peer) = connect();
+        assert!(!links.let_in(larger, &peer));
+        assert!(links.opened(larger, Some(to_larger)).is_none());
+        assert_eq!(links.count(), (2, 0));
+        assert!(!links.let_in(larger, &peer), "there is one");
+        // One who let nobody in may come in itself.
+        links.clear();
+        links.begin(larger);
+        assert!(links.opened(larger, None).is_none());
+        assert!(links.let_in(larger, &peer));
+    }
+}

@@ -1,0 +1,313 @@
+//! Pairs between real processes: who agrees with whom on which connections, and what stopped, killed and lying ones do to it.
+#![cfg(not(loom))]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions too")]
+
+mod harness;
+
+use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use beeline_domain::{
+    Agreed, ConnectionEnds, Departure, Domain, Met, MisuseError, PairCounts, Pairs, Purpose, RegistryError,
+    descriptors,
+};
+use harness::{Helper, Role, TestFolder, listen, say, wait_until};
+
+/// Connections of a server on this port, which each have the cookie of their client's port, and at the server's end one more than that.
+const SERVER: u16 = 80;
+const FORKS: u32 = 20;
+
+fn ends(is_server: bool, port: u16) -> ConnectionEnds {
+    let end = |port| SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port);
+    let client = ConnectionEnds::new(1, end(port), end(SERVER));
+    if is_server { client.mirrored() } else { client }
+}
+
+fn cookie(ends: &ConnectionEnds) -> u64 {
+    match (ends.local().port(), ends.remote().port()) {
+        (SERVER, client) => 2 * u64::from(client) + 1,
+        (client, _) => 2 * u64::from(client),
+    }
+}
+
+/// What the kernel would say: every socket is there.
+fn pairs(domain: &Domain) -> Pairs {
+    domain.pairs(Box::new(|ends| Some(cookie(ends)))).unwrap()
+}
+
+fn meet(pairs: &Pairs, is_server: bool, port: u16) -> Met {
+    let ends = ends(is_server, port);
+    pairs.meet(cookie(&ends), &ends).unwrap()
+}
+
+fn agreed(pairs: &Pairs, is_server: bool, port: u16) -> Option<Agreed> {
+    match meet(pairs, is_server, port) {
+        Met::NotYet => None,
+        Met::Agreed(agreed) => {
+            assert_eq!(agreed.other_cookie, cookie(&ends(!is_server, port)));
+            Some(agreed)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Meets all ports until they are agreed on.
+fn agree_on_all(pairs: &Pairs, is_server: bool, ports: std::ops::Range<u16>) -> Vec<Agreed> {
+    let mut all = Vec::new();
+    wait_until(|| {
+        pairs.turn();
+        all = ports.clone().filter_map(|port| agreed(pairs, is_server, port)).collect();
+        all.len() == ports.len()
+    });
+    all
+}
+
+#[test]
+fn role() {
+    let Some(role) = Role::of_this_process() else { return };
+    let pairs = pairs(&role.open());
+    say("ready");
+    if role.argument == "forks" {
+        return fork_children(&pairs);
+    }
+    // `server|client FIRST PAST`
+    let Some(told) = listen() else { return };
+    let words: Vec<&str> = told.split(' ').collect();
+    let [side, first, past] = words[..] else { panic!("{told}") };
+    let ports: std::ops::Range<u16> = first.parse().unwrap()..past.parse().unwrap();
+    if role.argument == "says when it has asked" {
+        ports.clone().for_each(|port| assert!(agreed(&pairs, side == "server", port).is_none()));
+        say("asked");
+    }
+    let all = agree_on_all(&pairs, side == "server", ports);
+    let slots: Vec<u32> = all.iter().map(|agreed| agreed.slot).collect();
+    let owned = all.iter().filter(|agreed| agreed.owns).count();
+    say(&format!("{owned} {slots:?}"));
+    // Answers what comes later.
+    loop {
+        pairs.turn();
+        std::thread::yield_now();
+    }
+}
+
+/// Forks while another thread uses the pairs, whose lock it may have: a child has nothing of them and waits for nothing.
+fn fork_children(pairs: &Pairs) {
+    let _ = meet(pairs, true, 1);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                pairs.turn();
+            }
+        });
+        for _ in 0..FORKS {
+            if let fork::Fork::Child = fork::fork().unwrap() {
+                in_a_child(pairs);
+            }
+        }
+        let _ = listen();
+        is_over.store(true, Ordering::Relaxed);
+    });
+}
+
+fn in_a_child(pairs: &Pairs) {
+    let ends = ends(false, 1);
+    let refused = pairs.meet(cookie(&ends), &ends);
+    let is_forked = |error| matches!(error, RegistryError::Misuse(MisuseError::Forked { .. }));
+    assert!(refused.is_err_and(is_forked));
+    pairs.turn();
+    pairs.release(1);
+    assert_eq!(pairs.counts(), PairCounts::default());
+    say("refused");
+    std::process::exit(0);
+}
+
+fn helper(folder: &TestFolder, argument: &str) -> Helper {
+    let mut helper = folder.helper("pairs", argument);
+    helper.expect("ready");
+    helper
+}
+
+fn connections() -> usize {
+    descriptors().into_iter().filter(|(_, purpose)| *purpose == Purpose::Connection).count()
+}
+
+#[test]
+fn two_processes_agree_on_all_that_they_share_over_one_connection() {
+    let folder = TestFolder::new();
+    for round in 0..5_u16 {
+        let ours = pairs(&folder.open());
+        let mut other = helper(&folder, "");
+        let ports = 1000 + 400 * round..1400 + 400 * round;
+        // Both begin at the same time.
+        other.tell(&format!("client {} {}", ports.start, ports.end));
+        let all = agree_on_all(&ours, true, ports.clone());
+        let owned = all.iter().filter(|agreed| agreed.owns).count();
+        let slots: Vec<u32> = all.iter().map(|agreed| agreed.slot).collect();
+        // The other one may still have to hear what it is accepted with.
+        let mut heard = None;
+        std::thread::scope(|scope| {
+            let listening = scope.spawn(|| other.hear());
+            while !listening.is_finished() {
+                ours.turn();
+                std::thread::yield_now();
+            }
+            heard = listening.join().ok();
+        });
+        assert_eq!(heard.unwrap(), format!("{} {slots:?}", 400 - owned));
+        assert!(owned == 0 || owned == 400, "{owned}");
+        assert_eq!(slots.iter().collect::<BTreeSet<_>>().len(), 400);
+        assert!(all.iter().all(|agreed| agreed.peer.pid() == other.pid()));
+        assert_eq!(ours.counts(), PairCounts { open: 1, opening: 0, wrong: 0 });
+    }
+    // Of other tests as well, which end.
+    wait_until(|| connections() == 0);
+}
+
+#[test]
+fn child_of_fork_is_refused() {
+    let folder = TestFolder::new();
+    let mut forking = helper(&folder, "forks");
+    (0..FORKS).for_each(|_| forking.expect("refused"));
+}
+
+#[test]
+fn process_that_has_both_ends_is_told_so_at_once() {
+    let folder = TestFolder::new();
+    let ours = pairs(&folder.open());
+    assert!(matches!(meet(&ours, false, 1), Met::NotYet));
+    assert!(matches!(meet(&ours, true, 1), Met::ThisProcess { other_cookie: 2 }));
+    assert!(matches!(meet(&ours, false, 1), Met::ThisProcess { other_cookie: 3 }));
+    assert!(matches!(meet(&ours, true, SERVER), Met::SameSocket));
+    ours.release(2);
+    assert!(matches!(meet(&ours, true, 1), Met::NotYet), "it has let go of the other end");
+    assert_eq!(ours.counts(), PairCounts::default());
+}
+
+#[test]
+fn other_end_in_this_process_is_the_one_that_the_kernel_has_there() {
+    let folder = TestFolder::new();
+    // The socket that is there has cookie 5, for which this process has asked with other ends.
+    let ours = folder.open().pairs(Box::new(|_| Some(5))).unwrap();
+    let meet = |cookie, ends| ours.meet(cookie, &ends).unwrap();
+    assert!(matches!(meet(5, ends(false, 2)), Met::NotYet));
+    assert!(matches!(meet(6, ends(false, 1)), Met::NotYet));
+    assert!(matches!(meet(7, ends(true, 1)), Met::NotYet));
+    assert!(matches!(meet(5, ends(false, 1)), Met::NotYet | Met::ThisProcess { .. }));
+    assert!(matches!(meet(7, ends(true, 1)), Met::ThisProcess { other_cookie: 5 }));
+}
+
+#[test]
+fn stopped_process_holds_nobody_up() {
+    let folder = TestFolder::new();
+    let ours = pairs(&folder.open());
+    let mut stopped = helper(&folder, "says when it has asked");
+    let mut other = helper(&folder, "");
+    stopped.tell("client 1 9");
+    stopped.expect("asked");
+    stopped.stop();
+    assert!((1..9).all(|port| agreed(&ours, true, port).is_none()));
+    assert_eq!(ours.counts(), PairCounts { open: 0, opening: 1, wrong: 0 });
+    other.tell("client 11 50");
+    assert_eq!(agree_on_all(&ours, true, 11..50).len(), 39);
+    stopped.signal(rustix::process::Signal::CONT);
+    assert_eq!(agree_on_all(&ours, true, 1..9).len(), 8);
+}
+
+#[test]
+fn what_was_agreed_with_a_killed_process_is_agreed_anew_with_the_next() {
+    let folder = TestFolder::new();
+    let ours = pairs(&folder.open());
+    for _ in 0..3 {
+        let mut other = helper(&folder, "");
+        other.tell("client 1 9");
+        let all = agree_on_all(&ours, true, 1..9);
+        assert!(all.iter().all(|agreed| agreed.peer.pid() == other.pid()));
+        other.kill();
+        wait_until(|| all[0].peer.departure() == Some(Departure::Died));
+        ours.turn();
+        assert!((1..9).all(|port| agreed(&ours, true, port).is_none()));
+    }
+    assert_eq!(ours.counts().open, 0);
+}
+
+#[test]
+fn socket_that_the_kernel_does_not_confirm_is_never_agreed_on() {
+    let folder = TestFolder::new();
+    // Of port 1 it says another socket, of port 2 none.
+    let ours = folder
+        .open()
+        .pairs(Box::new(|ends| match ends.local().port() {
+            1 => Some(77),
+            2 => None,
+            _ => Some(cookie(ends)),
+        }))
+        .unwrap();
+    let mut other = helper(&folder, "");
+    other.tell("client 1 4");
+    wait_until(|| {
+        ours.turn();
+        assert!([1, 2].into_iter().all(|port| agreed(&ours, true, port).is_none()));
+        agreed(&ours, true, 3).is_some() && ours.counts().wrong >= 2
+    });
+}
+
+/// A process that says what cannot be: nothing that it says is agreed on, and others are not held up.
+#[test]
+fn liar_is_refused_and_counted() {
+    let folder = TestFolder::new();
+    let ours = pairs(&folder.open());
+    let domain = folder.open();
+    let name = domain.names().unwrap().into_iter().find(|name| name.starts_with("connections-")).unwrap();
+    let member = folder.open().connection_table().unwrap();
+    let hello = |number: NonZeroU64, place: u16| {
+        [&b"BeePair\x01"[..], &number.get().to_le_bytes(), &place.to_le_bytes()].concat()
+    };
+    let mut none = hello(member.number(), 1);
+    none[7] = 2;
+    for hello in [&b""[..], &none] {
+        let refused = domain.connect(&name, hello, &[]).err().unwrap();
+        assert!(refused.to_string().contains("another version"), "{refused}");
+    }
+    // The first place is that of the pairs.
+    for (number, place) in [(member.number(), 0), (NonZeroU64::MIN, 1), (member.number(), 9000)] {
+        let refused = domain.connect(&name, &hello(number, place), &[]).err().unwrap();
+        assert!(refused.to_string().contains("has not joined"), "{refused}");
+    }
+    let hello = hello(member.number(), 1);
+    let (liar, _) = domain.connect(&name, &hello, &[]).unwrap();
+    assert!(domain.connect(&name, &hello, &[]).is_err(), "a second connection");
+    assert!(matches!(meet(&ours, true, 1), Met::NotYet));
+    let say = |kind: u32, slot: u32, own: u64, other: u64| {
+        let words = [kind.to_le_bytes(), slot.to_le_bytes()].concat();
+        let message = [words, own.to_le_bytes().to_vec(), other.to_le_bytes().to_vec()].concat();
+        let _ = liar.tell(&message).unwrap();
+    };
+    let none = u32::MAX;
+    let lies = [
+        (1, none, 2, 99),
+        (1, none, 99, 3),
+        (1, 5, 2, 3),
+        (2, 0, 2, 3),
+        (3, none, 2, 3),
+        (9, none, 2, 3),
+        (1, 1 << 20, 2, 3),
+    ];
+    lies.into_iter().for_each(|(kind, slot, own, other)| say(kind, slot, own, other));
+    let _ = liar.tell(b"short").unwrap();
+    wait_until(|| {
+        ours.turn();
+        ours.counts().wrong == lies.len() as u64 + 1
+    });
+    assert!(agreed(&ours, true, 1).is_none());
+    let mut other = helper(&folder, "");
+    other.tell("client 2 9");
+    assert_eq!(agree_on_all(&ours, true, 2..9).len(), 7); // One that says more than there can be to say is let go of.
+    wait_until(|| {
+        let release = [&4_u32.to_le_bytes()[..], &[0xff; 4], &[0; 16]].concat();
+        let _ = liar.tell(&release);
+        liar.peer().departure().is_some()
+    });
+}

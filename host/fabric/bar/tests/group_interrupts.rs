@@ -5,9 +5,6 @@
 mod cases;
 mod support;
 
-use std::time::Duration;
-
-use beeline_fabric::{AdapterNumber, InterruptNumber, NodeId};
 use rustix::process::Signal;
 use support::Memory;
 
@@ -22,25 +19,6 @@ fn interrupt_without_messages_is_none_of_a_group() {
     let (mut owner, mut user) = (memory.member(4), memory.member(8));
     owner.expect("data-interrupt d 5 group", "ok 5");
     user.expect("hook t plain 252 5 0", "NoSuchNodeid");
-}
-
-#[test]
-fn message_reaches_an_interrupt_of_a_member_that_has_come_a_moment_ago() {
-    let memory = Memory::new();
-    let user = memory.member_here(8);
-    let make = |member: &support::Member| {
-        member.create_data_interrupt(support::interrupt_options(&["5", "group"])).unwrap()
-    };
-    let own = make(&user);
-    let (number, adapter) = (InterruptNumber(5), AdapterNumber::new(0).unwrap());
-    let trigger = user.connect_data_interrupt(NodeId::GROUPS, number, adapter, None).unwrap();
-    for _ in 0..10 {
-        let newcomer = memory.member_here(4);
-        let interrupt = make(&newcomer);
-        trigger.trigger(b"message").unwrap();
-        assert_eq!(own.wait(&mut [0; 8], None), Ok(7));
-        assert_eq!(interrupt.wait(&mut [0; 8], Some(Duration::ZERO)), Ok(7));
-    }
 }
 
 /// A pair has four windows in a memory of this size.

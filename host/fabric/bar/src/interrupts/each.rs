@@ -90,3 +90,46 @@ impl Each<Link> {
         if is_any_reached { Ok(()) } else { Err(refused) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use beeline_mmio::OnLoss;
+
+    use super::*;
+    use crate::interrupts::link::DataLink;
+    use crate::{BarConfig, BarInterruptOptions, BarMember, BarMemory};
+
+    /// One has found them one after the other, in either order of their slots; the other has found all at once.
+    #[test]
+    fn all_are_in_the_same_order_for_whoever_has_found_them_in_another() {
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        let path = dir.path().join("bar");
+        File::create(&path).unwrap().set_len(8 << 20).unwrap();
+        let adapter = AdapterNumber::new(0).unwrap();
+        let members = [0, 1].map(|slot| {
+            let (memory, nodes, on_loss) = (BarMemory::File(path.clone()), vec![NodeId(4)], OnLoss::Fatal);
+            let config =
+                BarConfig { memory, members: 2, slot: Some(slot), node: NodeId(4), adapter, nodes, on_loss };
+            BarMember::open(config).unwrap()
+        });
+        let number = InterruptNumber(5);
+        let options = BarInterruptOptions { number: Some(number), is_group: true, ..Default::default() };
+        for order in [[0, 1], [1, 0]] {
+            let each = || Each::<DataLink>::new(&members[0].shared, NodeId::GROUPS, number, adapter);
+            let (by_one, at_once) = (each(), each());
+            let _made = order.map(|at: usize| {
+                let made = members[at].create_data_interrupt(options).unwrap();
+                assert!(by_one.connect().unwrap());
+                made
+            });
+            let windows = |each: &Each<DataLink>| {
+                let all = each.all().unwrap().0;
+                all.iter().map(|to| std::ptr::from_ref(&*to.sender()) as usize).collect::<Vec<_>>()
+            };
+            let found = windows(&by_one);
+            assert_eq!((found.len(), &found), (2, &windows(&at_once)));
+        }
+    }
+}

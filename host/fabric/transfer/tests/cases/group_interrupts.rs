@@ -128,10 +128,15 @@ fn members_of_a_group_that_die_or_leave_amid_messages_cost_the_others_none() {
     taker.expect("take-storm d 1 1000", "ok");
 }
 
+/// So long that few of them fill a window: who sends finds it full nearly always.
+const LONG_BYTES: usize = 2048;
+
 fn send_numbered(trigger: &DataTrigger, sender: u64, messages: std::ops::Range<u64>) {
     for message in messages {
-        let message = [sender, message].map(u64::to_le_bytes).concat();
-        while trigger.trigger(&message) == Err(Refusal::Nospc) {
+        let mut message = [sender, message].map(u64::to_le_bytes).concat();
+        message.resize(LONG_BYTES, 0);
+        while let Err(refusal) = trigger.trigger(&message) {
+            assert_eq!(refusal, Refusal::Nospc);
             std::thread::yield_now();
         }
     }
@@ -140,8 +145,8 @@ fn send_numbered(trigger: &DataTrigger, sender: u64, messages: std::ops::Range<u
 /// Takes what three have sent, from which on each of them is said.
 fn take_numbered(interrupt: &DataInterrupt, mut next: [u64; 3], until: u64) {
     while next != [until; 3] {
-        let mut buffer = [0; 16];
-        assert_eq!(interrupt.wait(&mut buffer, None), Ok(16));
+        let mut buffer = [0; LONG_BYTES];
+        assert_eq!(interrupt.wait(&mut buffer, None), Ok(LONG_BYTES));
         let [sender, message] = [0, 8].map(|at| u64::from_le_bytes(buffer[at..at + 8].try_into().unwrap()));
         assert_eq!(message, next[sender as usize]);
         next[sender as usize] += 1;
@@ -152,7 +157,7 @@ fn take_numbered(interrupt: &DataInterrupt, mut next: [u64; 3], until: u64) {
 /// them. Two of one member, which share its windows, have found those of the group in different orders.
 #[test]
 fn messages_of_several_to_a_group_come_whole_and_in_order_at_each() {
-    const EACH: u64 = 400;
+    const EACH: u64 = 1000;
     let fabric = Fabric::new();
     let members = [4, 8].map(|node| Member::open(fabric.config(node)).unwrap());
     let create = |member: &Member| member.create_data_interrupt(interrupt_options(&["5", "group"])).unwrap();

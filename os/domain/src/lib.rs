@@ -27,6 +27,7 @@
 
 mod admissions;
 mod arrival;
+mod bell;
 mod callbacks;
 mod channel;
 mod claim;
@@ -93,6 +94,7 @@ pub use connection::{Connection, DEFAULT_TIMEOUT};
 pub use connection_table::{Candidate, ConnectionEnds, ConnectionTable, OtherProcess, OthersConnectionTable};
 pub use credits::{MemoryCreditSink, MemoryCredits};
 
+pub use bell::{Bell, BellAddress, Ringer, Rung};
 pub use disposer::Disposer;
 pub use domain::{Domain, Offer};
 pub use error::{ConnectError, DomainError, MisuseError, OfferError, process_name};

@@ -37,6 +37,8 @@ pub enum Purpose {
     Registry,
     /// The table of connections.
     Connections,
+    /// What a sleeper is woken by, or the socket from which others are ([`crate::Bell`]).
+    Bell,
 }
 
 impl fmt::Display for Purpose {
@@ -54,6 +56,7 @@ impl fmt::Display for Purpose {
             Purpose::Window => "a window for the next sender",
             Purpose::Registry => "a registry",
             Purpose::Connections => "the table of connections",
+            Purpose::Bell => "a bell",
         })
     }
 }

@@ -80,7 +80,8 @@ pub fn send(socket: impl AsFd, bytes: &[u8]) -> Result<usize, Errno> {
 
 /// Ends the connection at once (`connect` to `AF_UNSPEC`), for everybody who holds the socket. The other side is sent a RST, and unread and
 /// unsent bytes of this side are thrown away. Whoever receives from the socket next, by any descriptor, fails with `CONNRESET`, and after that
-/// with `NOTCONN`.
+/// with `NOTCONN`. A thread that sleeps in a call on the socket wakes; recent kernels give it `PIPE`, also in a receive, where a RST of the
+/// other side would give it `CONNRESET`.
 ///
 /// The descriptor stays open, and the kernel lets whoever holds it connect it anew.
 ///

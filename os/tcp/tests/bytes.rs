@@ -7,9 +7,10 @@ use std::io::Read;
 use std::net::Shutdown;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 
 use beeline_tcp::{Peeked, State, TakeError, given, peek, reset, send, state, take, taken};
-use connections::{End, FAMILIES, pair, wait_until};
+use connections::{End, FAMILIES, pair, sleeps, wait_until};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use rustix::io::Errno;
@@ -168,6 +169,41 @@ fn reset_is_seen_by_the_other_side_and_by_each_holder_and_throws_bytes_away() {
             };
             assert_eq!(end, Err(Errno::CONNRESET), "{family:?}");
             assert!(came < sent, "{came} of {sent} came: the unsent ones should be gone");
+        }
+    }
+}
+
+#[test]
+fn thread_that_waits_in_a_receive_is_woken_by_a_reset() {
+    for family in FAMILIES {
+        for at in [0, 1] {
+            let ends = pair(family);
+            let end = &ends[at];
+            let mut holder = end.stream.try_clone().unwrap();
+            let (ids, id) = channel();
+            let waiting = std::thread::spawn(move || {
+                ids.send(rustix::thread::gettid()).unwrap();
+                holder.read(&mut [0; 9])
+            });
+            let id = id.recv().unwrap();
+            wait_until(|| sleeps(id));
+            let done = reset(&end.stream);
+            if done == Err(Errno::BUSY) {
+                eprintln!("skipped: this kernel resets no socket that a thread waits for");
+                end.stream.shutdown(Shutdown::Both).unwrap();
+                waiting.join().unwrap().unwrap();
+                return;
+            }
+            assert_eq!(done, Ok(()), "{family:?}");
+            let error = waiting.join().unwrap().unwrap_err();
+            match Errno::from_io_error(&error) {
+                // It is not the one that is told of the reset.
+                Some(Errno::PIPE) => {
+                    assert_eq!(peek(&end.stream, &mut [0]), Err(Errno::CONNRESET), "{family:?}");
+                }
+                // Older kernels, and a thread that had not begun to wait.
+                error => assert_eq!(error, Some(Errno::CONNRESET), "{family:?}"),
+            }
         }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 
 use beeline_tcp::{CountError, State, given, send, state, taken};
-use connections::{End, FAMILIES, Family, pair, to_itself, wait_until};
+use connections::{End, FAMILIES, Family, pair, sleeps, to_itself, wait_until};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use rustix::io::Errno;
@@ -193,12 +193,6 @@ fn send_that_has_not_returned_is_counted_as_far_as_the_kernel_has_it() {
             assert_eq!(receiver.stream.read_to_end(&mut Vec::new()).unwrap() as u64, in_flight);
         }
     }
-}
-
-/// Whether a thread of this process waits in the kernel.
-fn sleeps(thread: rustix::thread::Pid) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap();
-    stat.rsplit(')').next().unwrap().trim_start().starts_with('S')
 }
 
 #[test]

@@ -71,3 +71,9 @@ pub fn wait_until(mut is_so: impl FnMut() -> bool) {
         std::thread::yield_now();
     }
 }
+
+/// Whether a thread of this process waits in the kernel.
+pub fn sleeps(thread: rustix::thread::Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap();
+    stat.rsplit(')').next().unwrap().trim_start().starts_with('S')
+}

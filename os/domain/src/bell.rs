@@ -85,8 +85,10 @@ impl BellAddress {
 
     fn random() -> io::Result<Self> {
         let (mut name, mut token) = ([0; NAME_BYTES], [0; TOKEN_BYTES]);
-        getrandom::fill(&mut name)?;
-        getrandom::fill(&mut token)?;
+        // The only failure: the kernel has no random numbers.
+        for bytes in [&mut name, &mut token] {
+            getrandom::fill(bytes).map_err(|_| Errno::NOSYS)?;
+        }
         Ok(BellAddress { name, token })
     }
 

@@ -39,7 +39,8 @@
  * any more. A holder that was taken for dead, and whose group others have made anew since, is no member any more: SCI_ERR_SYSTEM.
  * The same holds for a segment that is shared (SCIShareSegment()), which stays in the part of the process that made it. What somebody was
  * connected to already when it was shared is not used for another segment until that process ends.
- * `beeline fabric ls --memory FILE` lists members, segments and groups of such a file.
+ * `beeline fabric` finds such a memory as programs do: `ls` lists members, segments and groups, `rm` and `link` ask them, and
+ * `--memory FILE` names another.
  *
  * A trigger of a number that interrupts share (SCI_FLAG_SHARED_INT) loads a word for each segment and interrupt that each process of the
  * node may have, up to 4096 a process, to find those that are there. It makes no system call and waits for no process: one that is

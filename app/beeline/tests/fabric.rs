@@ -9,9 +9,7 @@ use std::time::{Duration, Instant};
 
 use beeline_domain::DomainConfig;
 use beeline_fabric::{AdapterNumber, Call, NodeId, SegmentId, Value};
-use beeline_fabric_bar::{BarConfig, BarMember, BarMemory};
 use beeline_fabric_process::{FabricConfig, FabricMember};
-use beeline_mmio::OnLoss;
 use rustix::process::{Pid, Signal};
 use serde_json::{Value as Json, json};
 
@@ -65,6 +63,7 @@ impl Fabric {
     fn beeline(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_beeline"));
         command.arg("fabric").args(args).env("BEELINE_ROOT", self.path()).stdin(Stdio::null());
+        command.env_remove("BEELINE_FABRIC_MEMORY").env_remove("BEELINE_CONFIG");
         command
     }
 
@@ -474,38 +473,4 @@ fn each_command_of_fabric_has_a_man_page_with_examples() {
         assert!(page.contains("EXAMPLES") && page.contains(&format!("beeline fabric {command}")), "{page}");
         assert!(page.contains("BEELINE_ROOT") && !page.contains("sysfs DIR"), "{page}");
     }
-}
-
-/// A member of this process, which shares a file with others, with a group that it holds.
-fn member_of_memory(path: &Path, node: u16, is_first: bool) -> BarMember {
-    let (adapter, nodes) = (AdapterNumber::new(0).unwrap(), [4, 8].map(NodeId).to_vec());
-    let (memory, node, on_loss) = (BarMemory::of_path(path), NodeId(node), OnLoss::Fatal);
-    let config = BarConfig { memory, members: 4, slot: None, node, adapter, nodes, on_loss };
-    let member = BarMember::open(config).unwrap();
-    let held = member.join_group(SegmentId(7), 4096).unwrap();
-    assert_eq!(held.is_first, is_first);
-    member
-}
-
-#[test]
-fn members_of_one_memory_are_listed_with_their_groups_and_are_asked_for_nothing() {
-    let fabric = Fabric::new();
-    let dir = tempfile::tempdir_in("/dev/shm").unwrap();
-    let path = dir.path().join("bar");
-    let file = path.to_str().unwrap();
-    let said = fabric.fail(&["ls", "--memory", file]);
-    assert!(said.contains("cannot look at the fabric in"), "{said}");
-    BarMemory::make_file(&path, 8 << 20, 4).unwrap();
-    let _members = [member_of_memory(&path, 4, true), member_of_memory(&path, 8, false)];
-    let listed: Json = serde_json::from_str(&fabric.succeed(&["ls", "--memory", file, "--json"])).unwrap();
-    let nodes = listed["nodes"].as_array().unwrap();
-    assert_eq!(nodes.iter().map(|node| &node["node"]).collect::<Vec<_>>(), [4, 8]);
-    assert!(nodes.iter().all(|node| node["members"][0]["state"] == "alive"), "{listed}");
-    let held = &listed["held"][0];
-    assert_eq!((&held["id"], held["holders"].as_array().unwrap().len()), (&json!(7), 2));
-    assert!(fabric.succeed(&["probe", "8", "--memory", file]).contains("node 8 answers: 1 of 1 members"));
-    let said = fabric.fail(&["probe", "12", "--memory", file]);
-    assert!(said.contains("node 12 has no member in"), "{said}");
-    let said = fabric.fail(&["rm", "4", "7", "--memory", file]);
-    assert!(said.contains("not asked for anything"), "{said}");
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use beeline_fabric::{AdapterNumber, NodeId, SegmentId};
 use clap::{Args, Subcommand};
 
-use crate::options::DomainArgs;
+use crate::options::{DomainArgs, RootArgs};
 
 /// Options of `fabric`.
 #[derive(Args, Debug, Clone)]
@@ -15,7 +15,7 @@ Examples:
   beeline fabric ls                       every node, member and segment
   beeline fabric ls --node 4 --json       one node, for a script
   beeline fabric watch                    the same over and over, with what changes
-  beeline fabric ls --memory /dev/shm/bar members that share a file or a BAR and no kernel
+  beeline fabric ls --memory /dev/shm/bar members that share a file or a BAR and no kernel; so with watch, rm, link and probe
   beeline fabric rm 4                     take out what dead members of node 4 have left
   beeline fabric rm 4 17                  ask the member that has segment 17 to remove it
   beeline fabric rm 4 17 --force          although others are connected to it
@@ -24,7 +24,9 @@ Examples:
   beeline fabric probe 4                  whether node 4 answers, and by which adapters
   beeline fabric probe                    what in this machine could carry a fabric
 
-Contents of segments are never read.")]
+Contents of segments are never read. Without --memory, --domain and --root it is the fabric that SISCI programs join:
+the memory that BEELINE_FABRIC_MEMORY names or the table fabric of beeline.toml (BEELINE_CONFIG, or
+/etc/beeline.toml), else the domain `default`.")]
 pub struct FabricArgs {
     /// What to do with a fabric
     #[command(subcommand)]
@@ -49,9 +51,13 @@ pub enum FabricAction {
 /// The fabric that a command looks at.
 #[derive(Args, Debug, Clone)]
 pub struct SurveyArgs {
+    /// Domain: the group of processes that can find each other [default: default, unless members share a memory]
+    #[arg(long, value_name = "NAME")]
+    pub domain: Option<String>,
     #[command(flatten)]
-    pub domain: DomainArgs,
-    /// Look at members that share this file or BAR and no kernel, in place of a domain; they are not asked
+    pub root: RootArgs,
+    /// Members that share this file or BAR and no kernel, in place of a domain [default: $BEELINE_FABRIC_MEMORY, or `memory` in the
+    /// table fabric of beeline.toml]
     #[arg(long, value_name = "FILE", conflicts_with_all = ["domain", "root"])]
     pub memory: Option<PathBuf>,
     /// Milliseconds that a member may take to answer; one that is stopped never does
@@ -60,6 +66,14 @@ pub struct SurveyArgs {
 }
 
 impl SurveyArgs {
+    /// The domain, if it is one that is meant.
+    pub fn domain(&self) -> DomainArgs {
+        DomainArgs {
+            name: self.domain.clone().unwrap_or_else(|| "default".to_owned()),
+            root: self.root.clone(),
+        }
+    }
+
     /// How long a member may take.
     pub fn patience(&self) -> Duration {
         Duration::from_millis(self.timeout_ms)
@@ -112,11 +126,15 @@ Examples:
   beeline fabric rm 4 17 --force          segment 17, from its users too
   beeline fabric rm 252                   names of groups (reflective memory) of dead members
   beeline fabric rm 252 7                 group 7, from each of its holders
+  beeline fabric rm 4 --memory /dev/shm/bar   the slots of members that are not heard
 
 Node 252 is that of groups, which belong to no other node. The memory of a group or a shared segment
 is gone when no holder, map or connection of it is left: nothing of it stays behind dead members.
 A member that lives removes its segment itself; calls of its program that name the segment fail then.
-A segment that its own program has mapped is not removed.")]
+A segment that its own program has mapped is not removed.
+Where members share a memory nobody can tell a dead one from one that is stopped: it is taken for dead
+when it was silent for a second, and is a member no more if it goes on. While somebody has its memory
+mapped, it stays. Its names of groups go with it, so 252 without a group is refused there.")]
 pub struct RmArgs {
     #[command(flatten)]
     pub survey: SurveyArgs,
@@ -137,6 +155,7 @@ pub struct RmArgs {
 Examples:
   beeline fabric link down 4 0            node 4 loses its adapter 0
   beeline fabric link up 4 0              and has it again
+  beeline fabric link down 4 0 --memory /dev/shm/bar      of members that share a file
 
 Every member of the node that lives is asked. One that joins later has all of its adapters up.")]
 pub struct LinkArgs {

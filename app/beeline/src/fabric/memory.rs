@@ -1,4 +1,4 @@
-//! Members that share a file or a BAR: what lies in the memory says what they have, and nobody is asked.
+//! Members that share a file or a BAR: what lies in the memory says what they have. They are asked only to do something.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::failure::Failure;
 
 /// A memory that members share.
 pub struct Shared {
-    survey: BarSurvey,
+    pub survey: BarSurvey,
     pub path: PathBuf,
 }
 
@@ -36,19 +36,32 @@ impl Shared {
     /// A node that is wanted has none; the memory is gone.
     pub fn nodes(&self, wanted: &[NodeId], patience: Duration) -> Result<Vec<Node>, Failure> {
         let mut nodes: BTreeMap<NodeId, Vec<Member>> = BTreeMap::new();
-        for report in self.survey.members(patience) {
+        for report in self.reports(patience)? {
             nodes.entry(report.number.node()).or_default().push(member(&report));
         }
-        let path = self.path.display();
-        if !self.survey.is_intact() {
-            return Err(Failure::new(format!("memory of {path} is gone")));
-        }
         if let Some(missing) = wanted.iter().find(|node| !nodes.contains_key(node)) {
-            return Err(Failure::new(format!("node {} has no member in {path}", missing.0))
-                .remedy("`beeline fabric ls --memory FILE`, which lists the nodes there are"));
+            return Err(self.no_such_node(*missing));
         }
         let shown = nodes.into_iter().filter(|(node, _)| wanted.is_empty() || wanted.contains(node));
         Ok(shown.map(|(node, members)| Node { node: node.0, error: None, members }).collect())
+    }
+
+    /// Every member.
+    ///
+    /// # Errors
+    /// The memory is gone.
+    pub fn reports(&self, patience: Duration) -> Result<Vec<BarReport>, Failure> {
+        let reports = self.survey.members(patience);
+        if !self.survey.is_intact() {
+            return Err(Failure::new(format!("memory of {} is gone", self.path.display())));
+        }
+        Ok(reports)
+    }
+
+    /// The failure of a command that is given a node which has nobody in the memory.
+    pub fn no_such_node(&self, node: NodeId) -> Failure {
+        Failure::new(format!("node {} has no member in {}", node.0, self.path.display()))
+            .remedy("`beeline fabric ls --memory FILE`, which lists the nodes there are")
     }
 }
 

@@ -11,6 +11,7 @@ mod ls;
 mod memory;
 mod nodes;
 mod pci;
+mod place;
 mod probe;
 mod rm;
 mod table;

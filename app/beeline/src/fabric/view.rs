@@ -9,6 +9,7 @@ use super::args::{LsArgs, SurveyArgs};
 use super::held::{Held, Left, held};
 use super::memory::Shared;
 use super::nodes::Node;
+use super::place::{Place, place_of};
 use crate::failure::Failure;
 
 /// Where a fabric is looked at.
@@ -69,30 +70,27 @@ impl View {
     }
 }
 
-/// Opens what is to be looked at.
+/// Opens what is meant: what the command line says, else the environment, else `beeline.toml`.
 ///
 /// # Errors
-/// It cannot be opened.
+/// It cannot be opened, or is not told.
 pub fn open_any(args: &SurveyArgs) -> Result<Ground, Failure> {
-    match &args.memory {
-        Some(path) => Shared::open(path).map(Ground::Memory),
-        None => open(args).map(Ground::Domain),
+    match place_of(args)? {
+        Place::Memory { path, remedy } => {
+            Shared::open(&path).map(Ground::Memory).map_err(|failure| match remedy {
+                Some(remedy) => failure.remedy(remedy),
+                None => failure,
+            })
+        }
+        Place::Domain => open(args).map(Ground::Domain),
     }
 }
 
 /// Opens the domain in which a fabric is to be looked at.
-///
-/// # Errors
-/// It cannot be opened; a memory is to be looked at, whose members are not asked.
-pub fn open(args: &SurveyArgs) -> Result<Survey, Failure> {
-    if args.memory.is_some() {
-        let remedy = "`ls`, `watch` or `probe` with --memory; what a killed member has left goes when the next one takes its slot";
-        return Err(Failure::new("members that share a memory and no kernel are not asked for anything")
-            .remedy(remedy));
-    }
-    Survey::open(&args.domain.config()).map_err(|error| {
-        let domain = &args.domain.name;
-        let failure = Failure::new(format!("cannot look at the fabric in domain {domain}"));
+fn open(args: &SurveyArgs) -> Result<Survey, Failure> {
+    let domain = args.domain();
+    Survey::open(&domain.config()).map_err(|error| {
+        let failure = Failure::new(format!("cannot look at the fabric in domain {}", domain.name));
         match &error {
             // The domain's own remedy is for offers that let other users in.
             SurveyError::Domain(DomainError::Folder(FolderError::Owner { found, .. })) => {

@@ -145,6 +145,12 @@ impl<'a> Page<'a> {
             text += ".TP\n\\fBBEELINE_ROOT\\fR\nFolder of the domains where \\fB\\-\\-root\\fR names none, an absolute path, or \
                      \\fB@net\\fR for the network namespace; without it \\fI/tmp/beeline\\-UID\\fR.\n";
         }
+        if self.has("memory") {
+            text += ".TP\n\\fBBEELINE_FABRIC_MEMORY\\fR\nFile or BAR that members of the fabric share, where none of \\fB\\-\\-memory\\fR, \
+                     \\fB\\-\\-domain\\fR and \\fB\\-\\-root\\fR is given.\n\
+                     .TP\n\\fBBEELINE_CONFIG\\fR\nThe file that \\fImemory\\fR in the table \\fIfabric\\fR is read from where that names none; \
+                     without it \\fI/etc/beeline.toml\\fR.\n";
+        }
         if self.has("named") {
             text +=
                 ".TP\n\\fBBEELINE_STORE_KERNEL\\fR\nStore kernel where \\fB\\-\\-kernel\\fR names none.\n";

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use beeline_contract_link::Heartbeat;
 use beeline_heartbeat::MappedFile;
+use beeline_mmio::Word;
 
 use crate::error::OpenError;
 use crate::space::Space;
@@ -138,6 +139,39 @@ fn pause(time: Duration) -> Duration {
     begun.elapsed()
 }
 
+/// The slots that were freed, and those that are held.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Freed {
+    pub(crate) freed: Vec<usize>,
+    /// Somebody who lives has memory of them mapped.
+    pub(crate) held: Vec<usize>,
+}
+
+/// Makes the slots free whose members have one of these numbers and were silent for the bound, as if `number` had taken them and left: a member
+/// that only stood still finds that it is one no more.
+pub(crate) fn free_silent(space: &Space, number: u64, is_meant: impl Fn(u64) -> bool) -> Freed {
+    let mut watch = Watch::begin(space);
+    let meant: Vec<usize> =
+        (0..space.layout.members).filter(|slot| is_meant(watch.slots[*slot].number)).collect();
+    while watch.elapsed < Watch::limit() && meant.iter().any(|slot| !watch.slots[*slot].has_beaten) {
+        let time = pause(Heartbeat::of::<MappedFile>().period() / 2);
+        watch.look(space, time);
+    }
+    let mut found = Freed::default();
+    for slot in meant.into_iter().filter(|slot| watch.is_silent(*slot)) {
+        let before = watch.slots[slot].number;
+        if take(space, slot, (before, number), |other| !watch.is_silent(other)) {
+            space.ordered(|| space.tenant(slot).store_release(0));
+            space.clear(slot);
+            swap(space, slot, (number, 0));
+            found.freed.push(slot);
+        } else {
+            found.held.push(slot);
+        }
+    }
+    found
+}
+
 /// Takes a slot that has one number for another, unless somebody who may live has memory of it mapped.
 fn take(space: &Space, slot: usize, (before, number): (u64, u64), lives: impl Fn(usize) -> bool) -> bool {
     let is_held = || {
@@ -161,7 +195,11 @@ fn take(space: &Space, slot: usize, (before, number): (u64, u64), lives: impl Fn
 
 /// Puts a number in the place of another; `false` if that was not there.
 fn swap(space: &Space, slot: usize, (before, number): (u64, u64)) -> bool {
-    let word = space.number(slot);
+    swap_word(space, &space.number(slot), (before, number))
+}
+
+/// Puts a number into a word in the place of another; `false` if that was not there.
+pub(crate) fn swap_word(space: &Space, word: &Word, (before, number): (u64, u64)) -> bool {
     if !space.is_device() {
         return word.compare_exchange(before, number).is_ok();
     }

@@ -130,6 +130,11 @@ impl Layout {
         self.slot(from) + LINE * (1 + to as u64)
     }
 
+    /// The line in which somebody who takes no part asks a slot's member for something, behind those for other slots.
+    pub(crate) fn asked(&self, slot: usize) -> u64 {
+        self.line(slot, MAX_MEMBERS)
+    }
+
     /// What a slot's member uses of memory that several hold: a word for each.
     pub(crate) fn joint_uses(&self, slot: usize) -> u64 {
         self.slot(slot) + JOINT_USES
@@ -216,6 +221,7 @@ mod tests {
             }
             let slot = layout.slot(one);
             ranges.push((slot, slot + LINE));
+            ranges.push((layout.asked(one), layout.asked(one) + LINE));
             let (uses, joints) = (layout.joint_uses(one), layout.joints(one));
             ranges.push((uses, uses + JOINTS as u64 * 8));
             ranges.push((joints, joints + (JOINTS * JOINT_WORDS) as u64 * 8));

@@ -23,6 +23,7 @@ mod memory;
 mod names;
 mod peer;
 mod private;
+mod questions;
 mod sequence;
 mod shared;
 mod space;
@@ -42,5 +43,6 @@ pub use interrupts::{
 pub use map::{BarMap, BarMapOptions};
 pub use member::{BarConfig, BarMember};
 pub use memory::BarMemory;
+pub use questions::BarAskError;
 pub use sequence::BarSequence;
-pub use survey::{BarEntry, BarReport, BarSurvey};
+pub use survey::{BarEntry, BarReport, BarSurvey, BarSwept};

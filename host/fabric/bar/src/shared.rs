@@ -7,6 +7,7 @@ mod holding;
 mod wants;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -117,6 +118,8 @@ pub(crate) struct State {
     pub(crate) holdings: BTreeMap<LocalSegment, Holding>,
     /// The memory of segments whose names are being put, by the calls that wait for that.
     pub(crate) coming: BTreeMap<Ticket, Holding>,
+    /// The last question that was answered, by its ticket.
+    pub(crate) answered: Option<NonZeroU64>,
     /// Interrupts of this member.
     pub(crate) interrupts: BTreeMap<LocalInterrupt, Arc<Waited>>,
 }
@@ -165,6 +168,7 @@ impl State {
             joints,
             holdings: BTreeMap::new(),
             coming: BTreeMap::new(),
+            answered: None,
             interrupts: BTreeMap::new(),
         }
     }
@@ -336,6 +340,9 @@ impl Shared {
                 self.look_at(state, at, time);
             }
             self.take_back(state);
+            if state.standing == Standing::Here {
+                self.answer(state, now);
+            }
             if state.joints.is_any_lost() || state.is_any_made_anew(self.node) {
                 self.space.mute();
                 return self.lose(state, Standing::Displaced, now);

@@ -115,7 +115,7 @@ impl Space {
         }))
     }
 
-    /// Maps a memory that somebody has used, to load from it alone: nothing is stored.
+    /// Maps a memory that somebody has used: nothing of it is made here.
     pub(crate) fn look(memory: &BarMemory, on_loss: OnLoss) -> Result<Self, OpenError> {
         let source = memory.open()?;
         let segment = source.map(SegmentOptions { on_loss, ..SegmentOptions::default() })?;
@@ -127,7 +127,7 @@ impl Space {
             return Err(OpenError::NotOurs { found: format });
         }
         let layout = header(segment.bytes() as u64, bytes, counts)?;
-        let (is_mute, is_lost) = (AtomicBool::new(true), AtomicBool::new(false));
+        let (is_mute, is_lost) = (AtomicBool::new(false), AtomicBool::new(false));
         Ok(Space { segment, source, on_loss, region, layout, is_mute, is_lost })
     }
 
@@ -176,6 +176,16 @@ impl Space {
     /// The number of the member whose area one slot's member uses or has mapped, of those that had the other slot; zero if it has none.
     pub(crate) fn holds(&self, from: usize, to: usize) -> Word {
         self.region.word(self.at(self.layout.line(from, to)))
+    }
+
+    /// What somebody who takes no part asks a slot's member for.
+    pub(crate) fn asked(&self, slot: usize) -> Words {
+        self.region.words(self.at(self.layout.asked(slot)), LINE_BYTES / 8)
+    }
+
+    /// Who asks: the first of those words.
+    pub(crate) fn asker(&self, slot: usize) -> Word {
+        self.region.word(self.at(self.layout.asked(slot)))
     }
 
     /// Two words for each name.

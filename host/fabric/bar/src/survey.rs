@@ -1,15 +1,20 @@
-//! The members of one memory, as somebody sees them who takes no part: nothing is stored, and nobody is asked.
+//! The members of one memory, as somebody sees them who takes no part. Looking stores nothing and asks nobody; what is to be done the members are
+//! asked for (`questions.rs`).
 //!
 //! Anybody may have written what is found, so each word is loaded once and means something whatever it is.
 
 use std::time::{Duration, Instant};
 
 use beeline_contract_adapter::ViewPort;
-use beeline_fabric::{EntryReport, LinkReport, MemberNumber, NameKind, Slot};
+use beeline_fabric::{
+    AdapterNumber, EntryReport, LinkReport, MemberNumber, Name, NameKind, NodeId, SegmentId, Slot,
+};
 use beeline_mmio::OnLoss;
 
+use crate::claim::free_silent;
 use crate::error::OpenError;
 use crate::memory::BarMemory;
+use crate::questions::{BarAskError, Question, ask};
 use crate::space::Space;
 use crate::words::View;
 
@@ -48,6 +53,16 @@ pub struct BarEntry {
     pub connections: u32,
 }
 
+/// What [`BarSurvey::sweep`] has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BarSwept {
+    /// Members whose slots are free now, and the names that they had.
+    pub members: usize,
+    pub names: usize,
+    /// Members that are not heard, and whose memory somebody has mapped.
+    pub held: usize,
+}
+
 impl BarSurvey {
     /// Maps a memory that somebody has used.
     ///
@@ -73,6 +88,59 @@ impl BarSurvey {
         let report =
             |(slot, (now, was)): (usize, (&(u64, u64), &(u64, u64)))| self.report(slot, now.0, now != was);
         there.map(report).collect()
+    }
+
+    /// Asks a member to take the link of an adapter up or down, as it sees it.
+    ///
+    /// # Errors
+    /// It does not answer in time, or has no such adapter.
+    pub fn set_link(
+        &self,
+        member: &BarReport,
+        (adapter, is_up): (AdapterNumber, bool),
+        patience: Duration,
+    ) -> Result<(), BarAskError> {
+        self.ask(member, Question::SetLink { adapter, is_up }, patience)
+    }
+
+    /// Asks a member to remove a segment of its node, or of [`NodeId::GROUPS`] its part of a group, with `is_forced` from its users too. Its
+    /// program has a handle of nothing then.
+    ///
+    /// # Errors
+    /// It does not answer in time; it has no such segment, or one that is in use.
+    pub fn remove(
+        &self,
+        member: &BarReport,
+        (node, id, is_forced): (NodeId, SegmentId, bool),
+        patience: Duration,
+    ) -> Result<(), BarAskError> {
+        self.ask(member, Question::Remove { name: Name::segment_of(node, id), is_forced }, patience)
+    }
+
+    fn ask(&self, member: &BarReport, question: Question, patience: Duration) -> Result<(), BarAskError> {
+        ask(&self.space, (member.slot, member.number), question, patience)
+    }
+
+    /// Frees the slots of members of a node that are not heard for the bound of the heartbeat, with all that they have left, as whoever comes next
+    /// would. Nobody can tell who was killed from who stands still: that one is a member no more. A slot whose memory somebody has mapped stays.
+    ///
+    /// # Errors
+    /// The kernel gives no random numbers.
+    pub fn sweep(&self, node: NodeId) -> Result<BarSwept, OpenError> {
+        let random = getrandom::u64().map_err(OpenError::Random)?;
+        let names: Vec<usize> = (0..self.space.layout.members).map(|slot| self.names(slot)).collect();
+        let is_meant = |number| number != 0 && MemberNumber(number).node() == node;
+        let found = free_silent(&self.space, MemberNumber::new(node, random | 1 << 16).0, is_meant);
+        Ok(BarSwept {
+            members: found.freed.len(),
+            names: found.freed.iter().map(|slot| names[*slot]).sum(),
+            held: found.held.len(),
+        })
+    }
+
+    fn names(&self, slot: usize) -> usize {
+        let names = self.space.names(slot);
+        (0..names.count() / 2).filter(|at| names.load_acquire(2 * at) != 0).count()
     }
 
     /// Whether nothing of what was found was loaded from memory that is gone.
@@ -104,12 +172,11 @@ impl BarSurvey {
         };
         let is_segment = |it: &BarEntry| matches!(it.entry.name.kind, NameKind::Segment | NameKind::Group);
         let (segments, interrupts) = entries.into_iter().partition(is_segment);
-        let names = space.names(slot);
         BarReport {
             slot,
             number: MemberNumber(number),
             is_alive,
-            names: (0..names.count() / 2).filter(|at| names.load_acquire(2 * at) != 0).count(),
+            names: self.names(slot),
             links: LinkReport::all_of(&board),
             connections: others().map(|other| uses(slot, other)).sum(),
             consumers: others().filter(|other| uses(*other, slot) != 0).count() as u32,

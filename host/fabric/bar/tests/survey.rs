@@ -6,9 +6,10 @@ mod support;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-use beeline_fabric::{Name, NameKind, NodeId, SegmentId};
-use beeline_fabric_bar::{BarEntry, BarMemory, BarReport, BarSurvey, OpenError};
+use beeline_fabric::{AdapterNumber, Name, NameKind, NodeId, Refusal, SegmentId};
+use beeline_fabric_bar::{BarAskError, BarEntry, BarMemory, BarReport, BarSurvey, BarSwept, OpenError};
 use beeline_mmio::{FaultGuard, OnLoss};
+use rustix::process::Signal;
 use support::Memory;
 
 /// More than the bound of the heartbeat.
@@ -86,4 +87,83 @@ fn memory_of_nobody_and_words_of_anybody_are_looked_at_and_nothing_is_stored() {
     let seen = survey(&memory).unwrap().members(Duration::from_millis(50));
     assert!(seen.iter().all(|it| !it.is_alive) && !seen.is_empty());
     assert!(before == std::fs::read(memory.path()).unwrap());
+}
+
+/// What comes of asking the member of a slot to remove a segment.
+fn remove(
+    memory: &Memory,
+    slot: usize,
+    of: (NodeId, u32, bool),
+    patience: Duration,
+) -> Result<(), BarAskError> {
+    let members = members(memory);
+    let member = members.iter().find(|it| it.slot == slot).unwrap();
+    survey(memory).unwrap().remove(member, (of.0, SegmentId(of.1), of.2), patience)
+}
+
+#[test]
+fn member_does_what_it_is_asked_for_or_says_why_not() {
+    let memory = Memory::new();
+    let (mut owner, mut user) = (memory.member_in(4, 0), memory.member_in(8, 1));
+    for line in ["create s 7 1000", "prepare s", "available s"] {
+        assert!(owner.call(line).starts_with("ok"), "{line}");
+    }
+    user.expect("connect r 4 7 forever", "ok 1000");
+    let node = NodeId(4);
+    let refused = |refusal| Err(BarAskError::Refused(refusal));
+    assert_eq!(remove(&memory, 0, (node, 7, false), PATIENCE), refused(Refusal::Busy));
+    assert_eq!(remove(&memory, 0, (node, 7, true), PATIENCE), Ok(()));
+    user.until("check-once r", "NotConnected");
+    assert_eq!(remove(&memory, 0, (node, 7, true), PATIENCE), refused(Refusal::NoSuchSegment));
+    owner.expect("prepare s", "IllegalParameter");
+    // Most of a member's area.
+    for (member, joined) in [(&mut owner, "first 1200000"), (&mut user, "ok 1200000")] {
+        member.expect("join g 7 1200000", joined);
+    }
+    for slot in 0..2 {
+        assert_eq!(remove(&memory, slot, (NodeId::GROUPS, 7, false), PATIENCE), Ok(()));
+    }
+    // Its memory is nobody's.
+    owner.until("join g 8 1200000", "first 1200000");
+    let link = |number, is_up| {
+        let adapter = AdapterNumber::new(number).unwrap();
+        survey(&memory).unwrap().set_link(&members(&memory)[0], (adapter, is_up), PATIENCE)
+    };
+    assert_eq!(link(3, false), refused(Refusal::NoSuchAdapterno));
+    assert_eq!(link(0, false), Ok(()));
+    user.until("probe 4", "NoRemoteLinkAccess");
+    assert_eq!(link(0, true), Ok(()));
+    user.until("probe 4", "ok");
+    owner.signal(Signal::STOP);
+    assert_eq!(remove(&memory, 0, (node, 7, true), Duration::from_millis(50)), Err(BarAskError::NoAnswer));
+    owner.signal(Signal::CONT);
+    user.until("probe 4", "ok");
+    assert_eq!(remove(&memory, 0, (node, 7, true), PATIENCE), refused(Refusal::NoSuchSegment));
+}
+
+#[test]
+fn slot_of_who_is_not_heard_is_freed_unless_its_memory_is_mapped() {
+    let memory = Memory::new();
+    let (mut owner, mut user) = (memory.member_in(4, 0), memory.member_in(8, 1));
+    for line in ["create s 7 1000", "prepare s", "available s"] {
+        assert!(owner.call(line).starts_with("ok"), "{line}");
+    }
+    user.expect("connect r 4 7 forever", "ok 1000");
+    user.expect("map-remote r 0 8", "ok 8");
+    let mut stopped = memory.member_in(4, 2);
+    let sweep = |node| survey(&memory).unwrap().sweep(NodeId(node)).unwrap();
+    assert_eq!(sweep(4), BarSwept { members: 0, names: 0, held: 0 });
+    owner.kill();
+    stopped.signal(Signal::STOP);
+    assert_eq!(sweep(8), BarSwept { members: 0, names: 0, held: 0 });
+    assert_eq!(sweep(4), BarSwept { members: 1, names: 0, held: 1 });
+    stopped.signal(Signal::CONT);
+    stopped.until("probe 4", "System");
+    user.until("probe 4", "NodeNotResponding");
+    user.expect("unmap r", "ok");
+    user.expect("disconnect r", "ok");
+    assert_eq!(sweep(4), BarSwept { members: 1, names: 1, held: 0 });
+    assert_eq!(members(&memory).iter().map(|it| it.slot).collect::<Vec<_>>(), [1]);
+    memory.member_in(4, 0).finish();
+    user.expect("probe 8", "ok");
 }

@@ -190,13 +190,18 @@ impl Shared {
     /// Gives up what this process has of a segment that is removed.
     pub(crate) fn removed(&self, local: LocalSegment) {
         let memory = self.enter(|state, _| {
-            if let Some(Holding { group, .. }) = state.holdings.remove(&local) {
-                state.joints.end(group, &mut state.peers);
-                self.take_back(state);
-            }
+            self.let_go_of(state, local);
             state.private.remove(&local)
         });
         drop(memory);
+    }
+
+    /// Gives up the memory that others hold of a segment that is removed.
+    pub(crate) fn let_go_of(&self, state: &mut State, local: LocalSegment) {
+        if let Some(Holding { group, .. }) = state.holdings.remove(&local) {
+            state.joints.end(group, &mut state.peers);
+            self.take_back(state);
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use beeline_contract_link::StatePort;
+use beeline_contract_link::{Heartbeat, StatePort};
 use beeline_contract_memory::Line;
 use beeline_fabric::{MemberNumber, NodeId, PairId};
 use beeline_heartbeat::{Acceptance, Down, LinkState, MappedFile, MappedState, Session, Status};
@@ -34,6 +34,9 @@ pub(crate) struct Peer {
     joints: usize,
     /// Nothing of this member's own slot.
     beat: Option<Beat>,
+    /// What its member's count of beats was at the last look, and when it was seen to have changed.
+    beats: Option<u64>,
+    moved_at: Option<Duration>,
 }
 
 struct Beat {
@@ -102,6 +105,8 @@ impl Peer {
             maps: 0,
             joints: 0,
             beat,
+            beats: None,
+            moved_at: None,
         }
     }
 
@@ -146,6 +151,20 @@ impl Peer {
     /// Its session is up, and its member was not known yet.
     pub(crate) fn is_new(&self) -> bool {
         self.number.is_none() && self.beat.as_ref().is_none_or(|beat| beat.session.is_some())
+    }
+
+    /// Takes note of its member's count of beats.
+    pub(crate) fn saw_beats(&mut self, beats: u64, now: Duration) {
+        if self.beats.replace(beats).is_some_and(|before| before != beats) {
+            self.moved_at = Some(now);
+        }
+    }
+
+    /// Whether a member may live there that this one has not met, or not again: one that came while this one stood still has taken it for
+    /// dead, and both hear of each other a moment later.
+    pub(crate) fn may_live(&self, now: Duration) -> bool {
+        let bound = Heartbeat::of::<MappedFile>().bound();
+        self.number.is_none() && self.moved_at.is_some_and(|moved| now < moved + bound)
     }
 
     /// Takes in the member that has the slot.

@@ -357,6 +357,7 @@ impl Shared {
     }
 
     fn look_at(&self, state: &mut State, at: usize, time: Duration) {
+        state.peers[at].saw_beats(self.space.beat(at).load_acquire(), time);
         let (change, line) = state.peers[at].look(time);
         match change {
             Change::Left => self.forget(state, at, Member::gone),

@@ -161,6 +161,26 @@ fn memory_of_a_group_that_a_killed_holder_had_is_nobody_elses() {
     maker.finish();
 }
 
+#[test]
+fn group_that_was_made_anew_is_not_joined_by_a_killed_holder_whom_this_member_has_not_missed_yet() {
+    let memory = Memory::new();
+    let (mut killed, mut stopped) = (memory.member(4), memory.member(8));
+    killed.expect("join g 7 64", "first 64");
+    stopped.until("probe 4", "ok");
+    // While it stands still it misses nobody and hears of nobody.
+    stopped.signal(Signal::STOP);
+    killed.kill();
+    let mut newcomer = memory.member(12);
+    newcomer.expect("join g 7 64", "first 64");
+    stopped.signal(Signal::CONT);
+    stopped.expect("join g 7 64", "ok 64");
+    newcomer.expect("map-local g 0 8", "ok 8");
+    newcomer.expect("store g 0 one", "ok");
+    stopped.expect("map-local g 0 8", "ok 8");
+    stopped.expect("load g 0 3", "one");
+    [stopped, newcomer].into_iter().for_each(Process::finish);
+}
+
 /// Waits until a member has looked at all others since this began: another one has come and gone.
 fn until_looked(memory: &Memory, member: &mut Process) {
     let passer = memory.member(12);

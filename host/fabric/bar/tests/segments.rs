@@ -3,6 +3,7 @@
 
 mod support;
 
+use rustix::process::Signal;
 use support::{Memory, Process};
 
 #[test]
@@ -178,4 +179,19 @@ fn connecting_waits_until_the_time_is_over() {
     assert_eq!(user.hear(), "ok 64");
     owner.finish();
     user.finish();
+}
+
+#[test]
+fn number_that_somebody_took_while_this_member_stood_still_is_not_taken_again() {
+    let memory = Memory::new();
+    let mut stopped = memory.member(4);
+    stopped.signal(Signal::STOP);
+    let mut newcomer = memory.member(4);
+    newcomer.expect("create s 7 64", "ok 7");
+    stopped.signal(Signal::CONT);
+    // Each has to hear of the other still.
+    stopped.expect("create s 7 64", "SegmentidUsed");
+    newcomer.expect("remove s", "ok");
+    stopped.expect("create s 7 64", "ok 7");
+    [stopped, newcomer].into_iter().for_each(Process::finish);
 }

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 
 use beeline_fabric::{
-    Answer, Candidate, Found, MemberNumber, Name, NameKind, NameOp, Nanos, NodeId, PairId, Reached, Slot,
-    Want,
+    Answer, Candidate, Found, Holder, MemberNumber, Name, NameKind, NameOp, Nanos, NodeId, PairId, Reached,
+    Slot, Want, group_at,
 };
 use beeline_mmio::Pace;
 
@@ -49,18 +49,15 @@ impl Shared {
                 let may_be_beside = name.kind.is_of_several() && matches!(op, NameOp::Put(..));
                 self.put(state, (name, slot), |State { names, peers, .. }| {
                     let of = self.owners(name);
-                    let is_had = |name| candidates(names, (peers, self.slot), of, name).next().is_some();
+                    let is_had = |name| {
+                        let is_known = candidates(names, (peers, self.slot), of, name).next().is_some();
+                        is_known || self.unmet(peers, of, name).next().is_some()
+                    };
                     (may_be_beside || !is_had(name)) && !in_other_kind(name).is_some_and(is_had)
                 })
             }
             NameOp::PutBeside(name, slot, holder) => {
-                let asked = Candidate { member: holder.member, slot: holder.lent.slot };
-                self.put(state, (name, slot), |State { names, peers, member, board, .. }| {
-                    let has_open =
-                        || member.watch_holder(holder, &board.view()).is_some_and(|view| view.is_there());
-                    let mut all = candidates(names, (peers, self.slot), self.owners(name), name).peekable();
-                    all.peek().is_none() || all.any(|it| it == asked) && has_open()
-                })
+                self.put(state, (name, slot), |state| self.may_hold(state, name, holder))
             }
             NameOp::Remove(name, slot) => {
                 state.names.remove(name, slot);
@@ -68,6 +65,43 @@ impl Shared {
             }
             NameOp::Find(node, name) => Answer::Found(self.find(state, node, name)),
         }
+    }
+
+    /// Whether this member may hold what another one holds: all who live and have the name have that memory, and the other one is
+    /// among them, or nobody has it.
+    fn may_hold(&self, state: &State, name: Name, holder: Holder) -> bool {
+        let State { names, peers, member, board, .. } = state;
+        let asked = Candidate { member: holder.member, slot: holder.lent.slot };
+        let of = self.owners(name);
+        // Somebody may have made it anew who never met the holder, which was killed and is not missed here yet.
+        let has_this =
+            |at: usize, slot| group_at(&View::new(self.space.board(at)), slot, name) == Some(holder.group);
+        let all: Vec<_> = candidates(names, (peers, self.slot), of, name).collect();
+        let of_known = |it: &Candidate| {
+            let peer = peers.iter().find(|peer| peer.number == Some(it.member));
+            *it == asked || peer.is_some_and(|peer| has_this(peer.slot, it.slot))
+        };
+        let has_open = || member.watch_holder(holder, &board.view()).is_some_and(|view| view.is_there());
+        let is_held = all.is_empty() || all.contains(&asked) && has_open();
+        is_held
+            && all.iter().all(of_known)
+            && self.unmet(peers, of, name).all(|(at, slot)| has_this(at, slot))
+    }
+
+    /// Which slots have a name whose members may live, and do not know this one: they have put it without a look at its names.
+    fn unmet<'a>(
+        &'a self,
+        peers: &'a [Peer],
+        of: Option<NodeId>,
+        name: Name,
+    ) -> impl Iterator<Item = (usize, Slot)> + 'a {
+        let now = self.now();
+        let may_have_it = move |peer: &&Peer| {
+            let number = self.space.number(peer.slot).load_acquire();
+            number != 0 && peer.may_live(now) && of.is_none_or(|node| MemberNumber(number).node() == node)
+        };
+        let those = peers.iter().filter(may_have_it);
+        those.flat_map(move |peer| names::find(&peer.names, name).map(|slot| (peer.slot, slot)))
     }
 
     /// Puts a name if `may_put`, which looks at the names that there are, finds after it that this member may have it.

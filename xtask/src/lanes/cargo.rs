@@ -12,13 +12,18 @@ const SYSTEM_TESTS: [&str; 2] = ["beeline-tests", "beeline-cli"];
 const OTHER_MANIFESTS: [&str; 2] = ["fuzz/Cargo.toml", "bench/rivals/Cargo.toml"];
 pub const OTHER_PACKAGES: [&str; 2] = ["beeline-fuzz", "beeline-bench-rivals"];
 
-/// `cargo fmt --check`; seconds.
+/// `cargo fmt --check`, and whether the lock files are those of the manifests; seconds.
 pub fn fmt() -> Outcome {
     install::component("rustfmt", "fmt", "the format is checked with it")?;
     Program::cargo().args(["fmt", "--all", "--check"]).run()?;
     // `--all` would follow their path dependencies back to every crate.
     for manifest in OTHER_MANIFESTS.iter().filter(|manifest| root().join(manifest).is_file()) {
         Program::cargo().args(["fmt", "--check", "--manifest-path", manifest]).run()?;
+    }
+    // A build would change them and say nothing. That of the rivals is looked at when they are built.
+    for manifest in ["Cargo.toml", "fuzz/Cargo.toml"] {
+        let options = ["metadata", "--locked", "--format-version", "1", "--manifest-path", manifest];
+        Program::cargo().args(options).output()?;
     }
     Ok(())
 }

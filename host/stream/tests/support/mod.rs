@@ -63,6 +63,9 @@ pub fn byte(direction: usize, at: u64) -> u8 {
     (at.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(direction as u64 * 77) >> 29) as u8
 }
 
+/// More than a window and a socket's buffers.
+pub const KEPT_BYTES: usize = 64 << 20;
+
 /// Looks of which none showed that the receiver had gone on, until a sender goes down. Nothing depends on how many but time.
 const PATIENCE: u32 = 2_000;
 
@@ -98,7 +101,7 @@ impl<W: Windows> End<W> {
         let outgoing = Outgoing::new(Sender::new(sends.sender_words(), sends.theirs_of_sender(), 0));
         End {
             tcp: Limited::new(stream, if number == 0 { Side::Connected } else { Side::Accepted }),
-            outgoing: if W::KEEPS { outgoing.keeping(64 << 20) } else { outgoing },
+            outgoing: if W::KEEPS { outgoing.keeping(KEPT_BYTES) } else { outgoing },
             incoming: Incoming::new(Receiver::new(
                 receives.receiver_words(),
                 receives.theirs_of_receiver(),

@@ -23,6 +23,8 @@ use crate::{BenchError, Bound, Check, Figure, Latencies, Report, Settings};
 
 const BENCH: &str = "connection-round-trip";
 const BYTES: usize = 64;
+/// 64 KiB a direction, so that a thousand connections are 128 MiB; the bare copy goes round as many lines.
+const WINDOW_LINES: u32 = 1024;
 /// Rounds by the kernel take a hundred times as long.
 const KERNEL_SHARE: u64 = 20;
 
@@ -159,7 +161,6 @@ fn trips<S: Send>(
 
 /// Both ends of a connection, of which each has a window to the other, and is in it if `is_up`.
 fn ends<O: WindowSink, I: WindowPath>(
-    settings: &Settings,
     kept_bytes: usize,
     is_up: bool,
     sink: impl Fn(beeline_window::Writer<StoreWindow, LocalCredits>) -> O,
@@ -168,7 +169,7 @@ fn ends<O: WindowSink, I: WindowPath>(
     let region = Region::private(4096);
     let words = |at, count: u32| Words(region.words(at, count as usize));
     let ledgers = [0, 1024].map(|at| (words(at, SENDER_WORDS), words(at + 512, RECEIVER_WORDS)));
-    let memory = [WindowMemory::new(settings.window_lines)?, WindowMemory::new(settings.window_lines)?];
+    let memory = [WindowMemory::new(WINDOW_LINES)?, WindowMemory::new(WINDOW_LINES)?];
     let [there, here] = connection().map_err(failed)?;
     let mut made = [(there, Side::Connected), (here, Side::Accepted)].map(|(stream, side)| {
         let number = usize::from(side == Side::Accepted);
@@ -194,7 +195,7 @@ fn ends<O: WindowSink, I: WindowPath>(
 /// # Errors
 /// [`BenchError`].
 pub fn plain_trips(settings: &Settings, is_up: bool) -> Result<Vec<f64>, BenchError> {
-    let ends = ends(settings, 0, is_up, PlainWriter::new, PlainReader::new)?;
+    let ends = ends(0, is_up, PlainWriter::new, PlainReader::new)?;
     let count = if is_up { settings.trips() } else { kernel_trips(settings) };
     trips(settings, count, ends, End::send, End::receive)
 }
@@ -204,7 +205,7 @@ pub fn plain_trips(settings: &Settings, is_up: bool) -> Result<Vec<f64>, BenchEr
 /// # Errors
 /// [`BenchError`].
 pub fn kept_trips(settings: &Settings) -> Result<Vec<f64>, BenchError> {
-    let ends = ends(settings, 1 << 20, true, CheckedWriter::new, CheckedReader::new)?;
+    let ends = ends(1 << 20, true, CheckedWriter::new, CheckedReader::new)?;
     trips(settings, settings.trips(), ends, End::send, End::receive)
 }
 
@@ -250,7 +251,7 @@ fn kernel_trips(settings: &Settings) -> u64 {
 pub fn run(settings: &Settings) -> Result<Report, BenchError> {
     let mut all: [Latencies; 6] = std::array::from_fn(|_| Latencies::new());
     let placed = Placed::run(settings, || {
-        let bare = beeline_floor::bare_trips(settings.cores, settings.window_lines, settings.trips(), 1)?;
+        let bare = beeline_floor::bare_trips(settings.cores, WINDOW_LINES, settings.trips(), 1)?;
         all[0].add_round(&bare);
         all[1].add_round(&plain_trips(settings, true)?);
         all[2].add_round(&kept_trips(settings)?);
@@ -297,8 +298,7 @@ mod tests {
     #[test]
     fn messages_go_round_by_every_path() -> Result<(), BenchError> {
         let Ok(settings) = Settings::quick() else { return Ok(()) };
-        let settings =
-            Settings { rounds: 2, trip_thousands: 1, window_lines: 64, keep: Keep::All, ..settings };
+        let settings = Settings { rounds: 2, trip_thousands: 1, keep: Keep::All, ..settings };
         let report = run(&settings)?;
         assert!(report.figures.iter().all(|figure| figure.samples.len() >= 200 && figure.rounds.len() == 2));
         assert_eq!(report.checks.len(), 4);

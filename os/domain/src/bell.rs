@@ -13,8 +13,8 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use beeline_domain_sys::{Instruction, attach_filter};
 use beeline_mmio::ThisProcess;
+use beeline_tcp_sys::{Instruction, attach_filter};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, recv, sendto,
@@ -24,6 +24,8 @@ use rustix::net::{
 use crate::descriptor::{Descriptor, Held};
 use crate::numbers::Purpose;
 
+/// Before the number in the name of a bell's socket; the number has 32 digits.
+const NAME_START: &[u8; 13] = b"beeline-bell-";
 const NAME_BYTES: usize = 16;
 const TOKEN_BYTES: usize = 16;
 /// Packets that [`Bell::clear`] reads at most. The kernel keeps some ten (`net.unix.max_dgram_qlen`), and ringing goes on meanwhile.
@@ -92,11 +94,16 @@ impl BellAddress {
         Ok(BellAddress { name, token })
     }
 
-    /// A name that nothing but a bell has.
+    /// A name that nothing but a bell has. Nothing is allocated: whoever rings may be inside of the program's allocator.
     fn socket_address(&self) -> Result<SocketAddrUnix, Errno> {
-        SocketAddrUnix::new_abstract_name(
-            format!("beeline-bell-{:032x}", u128::from_be_bytes(self.name)).as_bytes(),
-        )
+        let mut name = [0; NAME_START.len() + 2 * NAME_BYTES];
+        let (start, digits) = name.split_at_mut(NAME_START.len());
+        start.copy_from_slice(NAME_START);
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(self.name) {
+            let digit = |half: u8| b"0123456789abcdef"[usize::from(half)];
+            pair.copy_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
+        }
+        SocketAddrUnix::new_abstract_name(&name)
     }
 }
 

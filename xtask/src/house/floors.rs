@@ -24,8 +24,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("os/tcp/sys", &[]),
     // What the kernel says of a socket, for whoever carries its bytes by another path.
     ("os/tcp", &["os/tcp/sys"]),
-    ("os/domain/sys", &[]),
-    ("os/domain", &["contract/memory", "contract/link", "spec", "os/mmio", "os/tcp", "os/domain/sys"]),
+    ("os/domain", &["contract/memory", "contract/link", "spec", "os/mmio", "os/tcp", "os/tcp/sys"]),
     // Beside the domain, whose peers a kernel can tell of; the two share what wakes a program.
     ("os/heartbeat", &["contract/memory", "contract/link", "spec", "os/mmio", "os/domain"]),
     // What C libraries have in common, whatever is below them.

@@ -3,7 +3,7 @@
 use rustix::io::Errno;
 use syscalls::{Sysno, raw_syscall};
 
-/// `getsockopt`.
+/// Reads an option of a socket (`getsockopt`).
 ///
 /// # Safety
 /// `out` is valid for writes of `*bytes` bytes, and `bytes` for reads and writes.
@@ -18,7 +18,22 @@ pub unsafe fn getsockopt(
     check(result).map(drop)
 }
 
-/// `recv`.
+/// Sets an option of a socket (`setsockopt`).
+///
+/// # Safety
+/// The kernel finds in `value` what it reads for that option, and memory where that points.
+pub unsafe fn setsockopt<T>(
+    fd: libc::c_int,
+    (level, name): (libc::c_int, libc::c_int),
+    value: &T,
+) -> Result<(), Errno> {
+    let value = std::ptr::from_ref(value);
+    // SAFETY: the kernel reads `value` and what it points to, for which this function's contract answers, and writes nothing.
+    let result = unsafe { raw_syscall!(Sysno::setsockopt, fd, level, name, value, size_of::<T>()) };
+    check(result).map(drop)
+}
+
+/// Receives, whoever has sent it (`recv`).
 ///
 /// # Safety
 /// `out` is valid for writes of `bytes` bytes, or the kernel finds no memory there.

@@ -1,8 +1,8 @@
-//! System calls on a socket of TCP that rustix does not offer.
+//! System calls on a socket that rustix does not offer.
 //!
 //! FFI and nothing else: every function is safe, borrows the descriptor, and gives the kernel's error as it is. On x86, ARM and RISC-V (64 bits) each
 //! is an instruction, not a call of the C library, so that a preloaded library that replaces `getsockopt`, `ioctl`, `recv` or `close`
-//! may call it, and `errno` keeps its value. What to do about a result is said in `os/tcp`, the only user.
+//! may call it, and `errno` keeps its value. What to do about a result is said by who calls: `os/tcp`, and `os/domain` for its bells.
 #![expect(unsafe_code, reason = "system calls without a safe interface")]
 #![cfg(target_os = "linux")]
 
@@ -33,6 +33,9 @@ use rustix::io::Errno;
     path = "library.rs"
 )]
 mod call;
+mod filter;
+
+pub use filter::{Instruction, attach_filter};
 
 /// An option of a socket that is read as bytes, in this machine's byte order. The kernel writes no pointer into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use rustix::io::Errno;
 
-/// `getsockopt`.
+/// Reads an option of a socket (`getsockopt`).
 ///
 /// # Safety
 /// `out` is valid for writes of `*bytes` bytes, and `bytes` for reads and writes.
@@ -17,7 +17,22 @@ pub unsafe fn getsockopt(
     if result < 0 { Err(last_error()) } else { Ok(()) }
 }
 
-/// `recv`.
+/// Sets an option of a socket (`setsockopt`).
+///
+/// # Safety
+/// The kernel finds in `value` what it reads for that option, and memory where that points.
+pub unsafe fn setsockopt<T>(
+    fd: libc::c_int,
+    (level, name): (libc::c_int, libc::c_int),
+    value: &T,
+) -> Result<(), Errno> {
+    let bytes = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the kernel reads `value` and what it points to, for which this function's contract answers, and writes nothing.
+    let result = unsafe { libc::setsockopt(fd, level, name, std::ptr::from_ref(value).cast(), bytes) };
+    if result < 0 { Err(last_error()) } else { Ok(()) }
+}
+
+/// Receives, whoever has sent it (`recv`).
 ///
 /// # Safety
 /// `out` is valid for writes of `bytes` bytes, or the kernel finds no memory there.

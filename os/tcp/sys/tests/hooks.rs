@@ -1,4 +1,4 @@
-//! No function of the C library is entered by anything that `beeline-tcp` does, and `errno` keeps its value.
+//! No function of the C library is entered by anything that `beeline-tcp` and this crate do, and `errno` keeps its value.
 //!
 //! This program has functions of the C library's names of its own, as a preloaded library has: whoever calls one by its name comes here.
 #![cfg(all(
@@ -22,6 +22,7 @@ use beeline_tcp::{
     Peeked, Side, State, Tuple, cookie, find, given, is_supported, is_tcp, netns_cookie, other_socket, peek,
     reset, send, state, take, taken,
 };
+use beeline_tcp_sys::{Instruction, attach_filter};
 
 thread_local! {
     static IS_WATCHED: Cell<bool> = const { Cell::new(false) };
@@ -120,6 +121,9 @@ fn no_function_of_the_c_library_is_called() {
         assert_eq!(other_socket(&client).unwrap().cookie, cookie(&server).unwrap());
         assert!(find(Tuple::of(&client).unwrap()).unwrap().is_some());
         assert!(netns_cookie(&client).is_ok());
+        // It keeps each packet whole.
+        let keep = Instruction { code: 6, jumps: [0, 0], number: u32::MAX };
+        assert_eq!(attach_filter(&server, &[keep]), Ok(()));
         assert_eq!(reset(&client), Ok(()));
         assert!(peek(&client, &mut [0]).is_err() && send(&client, b"x").is_err());
         errno = std::io::Error::last_os_error().raw_os_error().unwrap();

@@ -152,6 +152,11 @@ impl<P: PublishPort, V: ViewPort> Receiver<P, V> {
         if self.at == At::Window { self.read(out, window, Then::Taken) } else { None }
     }
 
+    /// As [`Receiver::read_window`], and leaves the bytes to be received.
+    pub fn peek_window(&mut self, out: &mut [u8], window: &mut impl WindowPath) -> Option<usize> {
+        if self.at == At::Window { self.read(out, window, Then::Left) } else { None }
+    }
+
     /// Whether the ledger has an entry that was not come to. One load.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! The receiver's half of a direction.
 
 use beeline_contract_adapter::{PublishPort, ViewPort};
-use beeline_ledger::{KernelPath, Path, Received, Receiver, WindowLost, WindowPath};
+use beeline_ledger::{KernelPath, Path, Received, Receiver, Refused, WindowLost, WindowPath};
 
 use crate::failure::Failure;
 
@@ -68,16 +68,13 @@ impl<P: PublishPort, V: ViewPort, W: WindowPath, E> Incoming<P, V, W, E> {
         socket: &mut K,
     ) -> Result<Received, Failure<E>> {
         if self.failed.is_none() {
-            match self.ledger.receive(out, socket, &mut self.window).map_err(Failure::of) {
-                // What was stored before the socket failed may have come since it was looked at.
-                Err(Failure::Socket(error)) => self.failed = Some(error),
-                found => return found,
+            let found = self.ledger.receive(out, socket, &mut self.window);
+            if let Some(found) = self.but_failures(found) {
+                return found;
             }
         }
-        if let Some(bytes) = self.ledger.read_window(out, &mut self.window) {
-            return Ok(Received::Bytes(bytes));
-        }
-        self.failed.take().map_or(Ok(Received::Nothing), |error| Err(Failure::Socket(error)))
+        let bytes = self.ledger.read_window(out, &mut self.window);
+        self.or_failure(bytes)
     }
 
     /// Moves bytes that the window has, and no others: for who looks again and again. It calls nothing and loads no word of the ledger.
@@ -97,17 +94,34 @@ impl<P: PublishPort, V: ViewPort, W: WindowPath, E> Incoming<P, V, W, E> {
         socket: &mut K,
     ) -> Result<Received, Failure<E>> {
         if self.failed.is_none() {
-            match self.ledger.peek(out, socket, &mut self.window).map_err(Failure::of) {
-                Err(Failure::Socket(error)) => self.failed = Some(error),
-                found => return found,
+            let found = self.ledger.peek(out, socket, &mut self.window);
+            if let Some(found) = self.but_failures(found) {
+                return found;
             }
         }
-        if self.path() == Path::Window
-            && let Ok(bytes @ 1..) = self.window.peek(self.ledger.taken_bytes(), out)
-        {
-            return Ok(Received::Bytes(bytes));
+        let bytes = self.ledger.peek_window(out, &mut self.window);
+        self.or_failure(bytes)
+    }
+
+    /// What was found, unless it is a failure of the socket, which is kept: bytes that were stored before it may have come since the window
+    /// was looked at.
+    #[inline]
+    fn but_failures(&mut self, found: Result<Received, Refused<E>>) -> Option<Result<Received, Failure<E>>> {
+        match found.map_err(Failure::of) {
+            Err(Failure::Socket(error)) => {
+                self.failed = Some(error);
+                None
+            }
+            found => Some(found),
         }
-        self.failed.take().map_or(Ok(Received::Nothing), |error| Err(Failure::Socket(error)))
+    }
+
+    /// Bytes that the window has, or else the failure that was kept.
+    fn or_failure(&mut self, bytes: Option<usize>) -> Result<Received, Failure<E>> {
+        match bytes {
+            Some(bytes) => Ok(Received::Bytes(bytes)),
+            None => self.failed.take().map_or(Ok(Received::Nothing), |error| Err(Failure::Socket(error))),
+        }
     }
 
     /// Asks the sender to go on through the socket and never to leave it again. True once others may read the socket; until then

@@ -23,6 +23,8 @@ const POSTED: usize = 3;
 const ANSWER: usize = 4;
 /// The ticket of the question that was answered last.
 const ANSWERED: usize = 5;
+/// Which member is meant: another one may take the slot before the question is there.
+const MEANT: usize = 6;
 
 /// Between two looks of who asks.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -101,6 +103,9 @@ impl Shared {
         else {
             return;
         };
+        if words.load_acquire(MEANT) != self.number.0 {
+            return;
+        }
         // First: what is done here may look at everything once more.
         state.answered = Some(ticket);
         let question = Question::of(words.load_acquire(QUESTION));
@@ -141,6 +146,7 @@ pub(crate) fn ask(
     // Whoever asked before may have been killed when its question was there.
     store(space, &words, POSTED, 0);
     store(space, &words, QUESTION, question.word());
+    store(space, &words, MEANT, number.0);
     store(space, &words, POSTED, ticket);
     let outcome = loop {
         if words.load_acquire(ANSWERED) == ticket {
@@ -240,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn question_that_stays_is_answered_once() {
+    fn question_that_stays_is_answered_once_by_whom_it_means() {
         let dir = tempfile::tempdir_in("/dev/shm").unwrap();
         let path = dir.path().join("bar");
         File::create(&path).unwrap().set_len(4 << 20).unwrap();
@@ -254,16 +260,24 @@ mod tests {
         let space = &member.shared.space;
         let words = space.asked(0);
         let name = Name::segment_of(node, id);
+        let await_beats = || {
+            let beats = space.beat(0).load();
+            while space.beat(0).load() < beats + 3 {
+                std::thread::yield_now();
+            }
+        };
         words.store_release(QUESTION, Question::Remove { name, is_forced: false }.word());
+        words.store_release(MEANT, member.number().0 ^ 1);
+        words.store_release(POSTED, 3);
+        await_beats();
+        assert_eq!((member.call(create), words.load_acquire(ANSWERED)), (Err(Refusal::SegmentidUsed), 0));
+        words.store_release(MEANT, member.number().0);
         words.store_release(POSTED, 5);
         while words.load_acquire(ANSWERED) != 5 {
             std::thread::yield_now();
         }
         member.call(create).unwrap();
-        let beats = space.beat(0).load();
-        while space.beat(0).load() < beats + 3 {
-            std::thread::yield_now();
-        }
+        await_beats();
         assert_eq!(member.call(create), Err(Refusal::SegmentidUsed));
     }
 

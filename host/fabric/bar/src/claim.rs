@@ -218,7 +218,6 @@ const SETTLED: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -226,12 +225,11 @@ mod tests {
 
     use super::*;
     use crate::memory::BarMemory;
+    use crate::test_members::memory;
 
     fn space(members: usize) -> (tempfile::TempDir, Arc<Space>) {
-        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
-        let path = dir.path().join("bar");
-        File::create(&path).unwrap().set_len(4 << 20).unwrap();
-        let space = Space::open(&BarMemory::File(path), members, OnLoss::Fatal).unwrap();
+        let (dir, memory) = memory(4 << 20);
+        let space = Space::open(&memory, members, OnLoss::Fatal).unwrap();
         (dir, space)
     }
 

@@ -265,14 +265,13 @@ impl Joints {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
     use beeline_fabric::MemberNumber;
     use beeline_mmio::OnLoss;
 
     use super::*;
-    use crate::memory::BarMemory;
+    use crate::test_members::memory;
 
     const GROUP: NonZeroU64 = NonZeroU64::new(77).unwrap();
     const BYTES: u64 = 4096;
@@ -296,11 +295,9 @@ mod tests {
 
     /// A maker in slot 0, which has made a memory, and another member in slot 1.
     fn sides() -> (tempfile::TempDir, [Side; 2]) {
-        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
-        let path = dir.path().join("bar");
-        File::create(&path).unwrap().set_len(4 << 20).unwrap();
+        let (dir, memory) = memory(4 << 20);
         let mut sides = [0, 1].map(|own| {
-            let space = Space::open(&BarMemory::File(path.clone()), 2, OnLoss::Fatal).unwrap();
+            let space = Space::open(&memory, 2, OnLoss::Fatal).unwrap();
             for word in [space.number(own), space.tenant(own)] {
                 word.store(5 + own as u64);
             }

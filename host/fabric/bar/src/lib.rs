@@ -28,6 +28,8 @@ mod sequence;
 mod shared;
 mod space;
 mod survey;
+#[cfg(test)]
+mod test_members;
 mod transfer;
 mod waiting;
 mod words;

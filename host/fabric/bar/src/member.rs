@@ -290,21 +290,14 @@ impl Drop for BarMember {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
-
     use beeline_fabric::SegmentId;
-    use beeline_mmio::OnLoss;
 
     use super::*;
+    use crate::test_members::{member, memory};
 
     /// The only member of a memory, with a segment that it has mapped.
-    fn member_with_a_map(dir: &tempfile::TempDir) -> (BarMember, BarMap) {
-        let path = dir.path().join("bar");
-        File::create(&path).unwrap().set_len(4 << 20).unwrap();
-        let (node, adapter) = (NodeId(4), AdapterNumber::new(0).unwrap());
-        let (memory, nodes, on_loss) = (BarMemory::File(path), vec![node], OnLoss::Fatal);
-        let config = BarConfig { memory, members: 2, slot: None, node, adapter, nodes, on_loss };
-        let member = BarMember::open(config).unwrap();
+    fn member_with_a_map(memory: &BarMemory) -> (BarMember, BarMap) {
+        let member = member(memory, None);
         let (id, is_auto, is_private, is_empty, has_callback) = (SegmentId(7), false, false, false, false);
         let create = Call::CreateSegment { id, is_auto, bytes: 64, is_private, is_empty, has_callback };
         let Ok(Value::Local(local, _)) = member.call(create) else { panic!("no segment") };
@@ -314,9 +307,9 @@ mod tests {
 
     #[test]
     fn thread_of_a_member_is_gone_when_the_member_and_its_last_map_are_dropped() {
-        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
         for is_map_last in [true, false].repeat(20) {
-            let (member, map) = member_with_a_map(&dir);
+            let (_dir, memory) = memory(4 << 20);
+            let (member, map) = member_with_a_map(&memory);
             let shared = Arc::downgrade(&member.shared);
             if is_map_last {
                 drop(member);
@@ -332,8 +325,8 @@ mod tests {
 
     #[test]
     fn thread_of_a_member_that_is_one_no_more_is_gone_when_the_member_is_dropped() {
-        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
-        let (member, map) = member_with_a_map(&dir);
+        let (_dir, memory) = memory(4 << 20);
+        let (member, map) = member_with_a_map(&memory);
         drop(map);
         member.shared.space.number(0).store(9);
         while member.lost().is_none() {

@@ -213,21 +213,16 @@ fn store(space: &Space, words: &Words, at: usize, value: u64) {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
-
     use beeline_fabric::{NodeId, SegmentId};
     use beeline_mmio::OnLoss;
 
     use super::*;
-    use crate::memory::BarMemory;
-    use crate::{BarConfig, BarMember};
+    use crate::test_members::{member, memory};
 
     #[test]
     fn line_whose_asker_counts_no_more_is_taken_and_that_of_another_one_is_not() {
-        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
-        let path = dir.path().join("bar");
-        File::create(&path).unwrap().set_len(4 << 20).unwrap();
-        let space = Space::open(&BarMemory::File(path), 2, OnLoss::Fatal).unwrap();
+        let (_dir, memory) = memory(4 << 20);
+        let space = Space::open(&memory, 2, OnLoss::Fatal).unwrap();
         let words = space.asked(1);
         words.store_release(ASKER, 7);
         let long = || Instant::now() + Duration::from_secs(20);
@@ -247,19 +242,14 @@ mod tests {
 
     #[test]
     fn question_that_stays_is_answered_once_by_whom_it_means() {
-        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
-        let path = dir.path().join("bar");
-        File::create(&path).unwrap().set_len(4 << 20).unwrap();
-        let (node, adapter) = (NodeId(4), AdapterNumber::new(0).unwrap());
-        let (memory, nodes, on_loss) = (BarMemory::File(path), vec![node], OnLoss::Fatal);
-        let config = BarConfig { memory, members: 2, slot: Some(0), node, adapter, nodes, on_loss };
-        let member = BarMember::open(config).unwrap();
+        let (_dir, memory) = memory(4 << 20);
+        let member = member(&memory, Some(0));
         let (id, is_auto, is_private, is_empty, has_callback) = (SegmentId(7), false, false, false, false);
         let create = Call::CreateSegment { id, is_auto, bytes: 64, is_private, is_empty, has_callback };
         member.call(create).unwrap();
         let space = &member.shared.space;
         let words = space.asked(0);
-        let name = Name::segment_of(node, id);
+        let name = Name::segment_of(NodeId(4), id);
         let await_beats = || {
             let beats = space.beat(0).load();
             while space.beat(0).load() < beats + 3 {

@@ -382,13 +382,7 @@ mod tests {
     use beeline_mmio::PIECE_BYTES;
 
     use super::*;
-
-    fn memory(bytes: u64) -> (tempfile::TempDir, BarMemory) {
-        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
-        let path = dir.path().join("bar");
-        File::create(&path).unwrap().set_len(bytes).unwrap();
-        (dir, BarMemory::File(path))
-    }
+    use crate::test_members::memory;
 
     fn open(memory: &BarMemory, members: usize) -> Result<Arc<Space>, OpenError> {
         Space::open(memory, members, OnLoss::Fatal)

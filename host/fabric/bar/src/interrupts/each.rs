@@ -93,27 +93,17 @@ impl Each<Link> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
-
-    use beeline_mmio::OnLoss;
-
     use super::*;
+    use crate::BarInterruptOptions;
     use crate::interrupts::link::DataLink;
-    use crate::{BarConfig, BarInterruptOptions, BarMember, BarMemory};
+    use crate::test_members::{member, memory};
 
     /// One has found them one after the other, in either order of their slots; the other has found all at once.
     #[test]
     fn all_are_in_the_same_order_for_whoever_has_found_them_in_another() {
-        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
-        let path = dir.path().join("bar");
-        File::create(&path).unwrap().set_len(8 << 20).unwrap();
+        let (_dir, memory) = memory(8 << 20);
         let adapter = AdapterNumber::new(0).unwrap();
-        let members = [0, 1].map(|slot| {
-            let (memory, nodes, on_loss) = (BarMemory::File(path.clone()), vec![NodeId(4)], OnLoss::Fatal);
-            let config =
-                BarConfig { memory, members: 2, slot: Some(slot), node: NodeId(4), adapter, nodes, on_loss };
-            BarMember::open(config).unwrap()
-        });
+        let members = [0, 1].map(|slot| member(&memory, Some(slot)));
         let number = InterruptNumber(5);
         let options = BarInterruptOptions { number: Some(number), is_group: true, ..Default::default() };
         for order in [[0, 1], [1, 0]] {

@@ -215,24 +215,15 @@ impl Pace for Beating<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
     use std::time::Duration;
 
-    use beeline_fabric::{AdapterNumber, NodeId};
-    use beeline_mmio::OnLoss;
-
     use super::*;
-    use crate::{BarConfig, BarMember, BarMemory};
+    use crate::test_members::{member, memory};
 
     #[test]
     fn piece_of_memory_is_given_back_after_a_beat_and_not_once_the_slot_is_another_members() {
-        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
-        let path = dir.path().join("bar");
-        File::create(&path).unwrap().set_len(4 << 20).unwrap();
-        let (node, adapter) = (NodeId(4), AdapterNumber::new(0).unwrap());
-        let (memory, nodes, on_loss) = (BarMemory::File(path), vec![node], OnLoss::Fatal);
-        let config = BarConfig { memory, members: 2, slot: Some(0), node, adapter, nodes, on_loss };
-        let member = BarMember::open(config).unwrap();
+        let (_dir, memory) = memory(4 << 20);
+        let member = member(&memory, Some(0));
         let (shared, space) = (&member.shared, &member.shared.space);
         let mut state = shared.lock();
         state.next_beat = Duration::ZERO;

@@ -17,8 +17,9 @@ mod words;
 
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
+use std::os::fd::AsFd;
 
-use beeline_tcp::Tuple;
+use beeline_tcp::{NoOtherSocket, Tuple};
 use file::Table;
 use words::{Resident, Spot, look, publish_and_look};
 
@@ -80,6 +81,22 @@ impl ConnectionEnds {
     /// The end at `local` of a connection in the network namespace with this cookie (`SO_NETNS_COOKIE`).
     pub fn new(namespace_cookie: u64, local: SocketAddr, remote: SocketAddr) -> Self {
         ConnectionEnds { namespace_cookie, tuple: Tuple::new(local, remote) }
+    }
+
+    /// Those of a connected socket.
+    ///
+    /// # Errors
+    /// It is not connected, or the kernel tells no number of its namespace.
+    pub fn of(socket: impl AsFd) -> Result<Self, NoOtherSocket> {
+        let tuple = Tuple::of(&socket)?;
+        let namespace_cookie = beeline_tcp::netns_cookie(&socket).map_err(NoOtherSocket::System)?;
+        Ok(ConnectionEnds { namespace_cookie, tuple })
+    }
+
+    /// The number of the established socket at this end (`SO_COOKIE`), whoever has it, by the kernel's word: some ten system calls. `None`
+    /// where there is none, in another network namespace than this thread's, and where the kernel cannot be asked.
+    pub fn established_cookie(&self) -> Option<u64> {
+        beeline_tcp::established(self.namespace_cookie, self.tuple).ok().map(|socket| socket.cookie)
     }
 
     /// The address of this end; one of IPv4 also where the socket has it as IPv6.

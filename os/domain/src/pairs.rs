@@ -2,10 +2,10 @@
 //!
 //! A process says which of its sockets it would like to share ([`Pairs::meet`]). Who may be at the other end the table of connections
 //! says ([`crate::ConnectionTable`]); with that process a connection of the domain is opened in the background, at most one for each
-//! pair. Over it both say which socket is connected to which, each by the kernel's word for the other's, and agree on a slot. Nobody
+//! pair. Who lets the other in hands out a memory, which both map. Over the connection both say which socket is connected to which, each by the kernel's word for the other's, and agree on a slot. Nobody
 //! waits: what is not known yet is asked for again, and a process that is stopped leaves its own connections as they are.
 //!
-//! What a slot stands for, and what is sent by it, others know. The kernel is asked by who opens the pairs: this asks nothing of a socket
+//! What a slot stands for, where it lies in the memory and what is written there, others know. The kernel is asked by who opens the pairs: this asks nothing of a socket
 //! itself.
 
 mod agreements;
@@ -17,8 +17,9 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use beeline_mmio::{MapError, MemoryOptions, Region, SharedMemory};
 pub use links::Agreed;
-use links::{Links, Standing, Talk, Wanted};
+use links::{Links, NotOpened, Opened, Standing, Talk, Wanted};
 
 use crate::connection_table::{Candidate, ConnectionEnds, ConnectionTable, OtherProcess};
 use crate::error::OfferError;
@@ -30,9 +31,9 @@ use crate::{Answer, Domain, Offer, OfferOptions, Peer, Refusal, Reply, Service};
 const MAX_OPENING: usize = 8;
 /// How long such a thread waits for a process.
 const OPENING_TIMEOUT: Duration = Duration::from_secs(2);
-/// Version, number and place of who connects.
-const HELLO_BYTES: usize = 18;
-const VERSION: [u8; 8] = *b"BeePair\x01";
+/// Version and bytes of the memory, and number and place of who connects.
+const HELLO_BYTES: usize = 26;
+const VERSION: [u8; 8] = *b"BeePair\x02";
 
 /// What the kernel says of a socket: the cookie of the established one with these ends, local first; `None` where there is none.
 pub type CookieOf = dyn Fn(&ConnectionEnds) -> Option<u64> + Send + Sync;
@@ -65,8 +66,10 @@ pub struct PairCounts {
     pub open: usize,
     /// Those to which one is being opened.
     pub opening: usize,
-    /// What others have said that could not be; it was refused.
+    /// What others have said, or handed out as memory, that could not be; it was refused.
     pub wrong: u64,
+    /// Connections that were not opened because this process could not make or map the memory (`ulimit -v`, `-f`, `-n`).
+    pub without_memory: u64,
 }
 
 /// Why there are no pairs.
@@ -82,6 +85,7 @@ pub enum PairsError {
 struct Core {
     table: ConnectionTable,
     cookie_of: Box<CookieOf>,
+    memory_bytes: usize,
     links: Mutex<Links>,
 }
 
@@ -93,14 +97,18 @@ impl fmt::Debug for Core {
 
 impl Domain {
     /// Joins the table of connections, and lets other processes of this user connect that find this one there. `cookie_of` asks the
-    /// kernel; it is called on threads that call [`Pairs`], never on the domain's.
+    /// kernel ([`ConnectionEnds::established_cookie`]); it is called on threads that call [`Pairs`], never on the domain's.
+    ///
+    /// Each pair of processes shares one memory of `memory_bytes`, whose pages come when they are written. Processes that ask for
+    /// different sizes share no connections.
     ///
     /// # Errors
     /// The table cannot be joined ([`Domain::connection_table`]); this process cannot offer a name.
-    pub fn pairs(&self, cookie_of: Box<CookieOf>) -> Result<Pairs, PairsError> {
+    pub fn pairs(&self, cookie_of: Box<CookieOf>, memory_bytes: usize) -> Result<Pairs, PairsError> {
         let table = self.connection_table()?;
         let number = table.number();
-        let core = Arc::new(Core { table, cookie_of, links: Mutex::new(Links::new(number)) });
+        let links = Mutex::new(Links::new(number, self.disposer()));
+        let core = Arc::new(Core { table, cookie_of, memory_bytes, links });
         let service = Box::new(Doorkeeper(Arc::clone(&core)));
         let options = OfferOptions { max_connections: 8192, ..OfferOptions::default() };
         let offer = self.offer_with(&name_of(number), service, options)?;
@@ -173,7 +181,7 @@ impl Pairs {
         }
         let links = self.core.links();
         let (open, opening) = links.count();
-        PairCounts { open, opening, wrong: links.wrong() }
+        PairCounts { open, opening, wrong: links.wrong(), without_memory: links.without_memory() }
     }
 
     fn is_own(&self) -> bool {
@@ -212,22 +220,18 @@ impl Pairs {
         links.begin(process);
         drop(links);
         let (domain, core) = (self.domain.clone(), Arc::downgrade(&self.core));
-        let hello = to_hello(&self.core.table);
+        let hello = to_hello(&self.core);
+        let memory_bytes = self.core.memory_bytes;
         let connect = move || {
             let is_wanted = || core.strong_count() > 0;
-            let connected =
-                domain.connect_while(&name_of(process), &hello, &[], (OPENING_TIMEOUT, &is_wanted));
-            let opened = connected.ok().and_then(|(connection, _)| {
-                let notifications = connection.notifications().ok()?;
-                Some((connection, notifications))
-            });
+            let opened = connect_to(&domain, process, &hello, memory_bytes, &is_wanted);
             let Some(core) = core.upgrade() else { return };
             let unneeded = core.links().opened(process, opened);
             drop(unneeded);
         };
         if let Err(error) = beeline_mmio::thread::spawn("beeline-pair", connect) {
             tracing::debug!(%error, "no thread to connect to a process");
-            self.core.links().opened(process, None);
+            self.core.links().opened(process, Err(NotOpened::Absent));
         }
     }
 
@@ -257,21 +261,53 @@ impl Core {
     }
 }
 
-fn to_hello(table: &ConnectionTable) -> [u8; HELLO_BYTES] {
+/// Connects to a process, and maps what it hands out.
+fn connect_to(
+    domain: &Domain,
+    process: NonZeroU64,
+    hello: &[u8],
+    memory_bytes: usize,
+    is_wanted: &dyn Fn() -> bool,
+) -> Result<Opened, NotOpened> {
+    let connected = domain.connect_while(&name_of(process), hello, &[], (OPENING_TIMEOUT, is_wanted));
+    let (connection, reply) = connected.map_err(|_| NotOpened::Absent)?;
+    let notifications = connection.notifications().map_err(|_| NotOpened::Absent)?;
+    let [fd] = <[OwnedFd; 1]>::try_from(reply.fds).map_err(|_| NotOpened::WrongMemory)?;
+    let memory = SharedMemory::from_fd(fd, memory_bytes).map_err(|error| {
+        tracing::warn!(%error, pid = connection.peer().pid(), "a process hands out what is not the pair's memory");
+        NotOpened::WrongMemory
+    })?;
+    let memory = memory.map_sparse().map_err(|error| {
+        tracing::debug!(%error, "a pair's memory cannot be mapped");
+        NotOpened::NoRoom
+    })?;
+    Ok(Opened { connection, notifications, memory })
+}
+
+/// Makes the memory of a pair: mapped, and its descriptor for the other process.
+fn make_memory(bytes: usize) -> Result<(Region, OwnedFd), MapError> {
+    let memory = SharedMemory::create("beeline-pair", bytes, MemoryOptions::default())?;
+    Ok((memory.map_sparse()?, memory.into_fd()))
+}
+
+fn to_hello(core: &Core) -> [u8; HELLO_BYTES] {
     let mut hello = [0; HELLO_BYTES];
     hello[..8].copy_from_slice(&VERSION);
-    hello[8..16].copy_from_slice(&table.number().get().to_le_bytes());
-    hello[16..].copy_from_slice(&table.place().to_le_bytes());
+    hello[8..16].copy_from_slice(&(core.memory_bytes as u64).to_le_bytes());
+    hello[16..24].copy_from_slice(&core.table.number().get().to_le_bytes());
+    hello[24..].copy_from_slice(&core.table.place().to_le_bytes());
     hello
 }
 
-/// Number and place of who connects.
-fn from_hello(request: &[u8]) -> Option<(NonZeroU64, u16)> {
+/// Number and place of who connects, if it has this version and size of memory.
+fn from_hello(request: &[u8], memory_bytes: usize) -> Option<(NonZeroU64, u16)> {
     let request: &[u8; HELLO_BYTES] = request.try_into().ok()?;
     let (version, rest) = request.split_first_chunk::<8>()?;
+    let (bytes, rest) = rest.split_first_chunk::<8>()?;
     let (number, place) = rest.split_first_chunk::<8>()?;
+    let is_alike = *version == VERSION && u64::from_le_bytes(*bytes) == memory_bytes as u64;
     let number = NonZeroU64::new(u64::from_le_bytes(*number))?;
-    (*version == VERSION).then_some((number, u16::from_le_bytes(place.try_into().ok()?)))
+    is_alike.then_some((number, u16::from_le_bytes(place.try_into().ok()?)))
 }
 
 /// Lets other processes in.
@@ -283,14 +319,19 @@ impl Service for Doorkeeper {
         if !fds.is_empty() {
             return Ok(Answer::refusal(Refusal::new("no descriptor is wanted here"), fds));
         }
-        let Some((number, place)) = from_hello(request) else {
-            return refusal("another version of this library");
+        let Some((number, place)) = from_hello(request, self.0.memory_bytes) else {
+            return refusal("another version of this library, or another size of memory");
         };
         if !self.0.table.is_member(place, number, peer.pid()) {
             return refusal("this process has not joined the table under this number");
         }
-        match self.0.links().let_in(number, peer) {
-            true => Ok(Reply::default().into()),
+        let (memory, fd) = make_memory(self.0.memory_bytes).map_err(|error| {
+            tracing::debug!(%error, "a pair's memory cannot be made");
+            self.0.links().lacks_memory();
+            Refusal::new("there is no room for the memory of a pair")
+        })?;
+        match self.0.links().let_in(number, peer, memory) {
+            true => Ok(Reply { payload: Vec::new(), fds: vec![fd] }.into()),
             false => Err(Refusal::new("there is a connection between these processes, or will be")),
         }
     }

@@ -5,64 +5,19 @@
 mod harness;
 
 use std::collections::BTreeSet;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use beeline_domain::{
-    Agreed, ConnectionEnds, Departure, Domain, Met, MisuseError, PairCounts, Pairs, Purpose, RegistryError,
-    descriptors,
+    ConnectionEnds, Departure, Met, MisuseError, PairCounts, Pairs, Purpose, RegistryError, descriptors,
+};
+use harness::pairs::{
+    MEMORY_BYTES, SERVER, agree_on_all, agreed, cookie, counts, ends, hello_of, meet, pairs,
 };
 use harness::{Helper, Role, TestFolder, listen, say, wait_until};
 
-/// Connections of a server on this port, which each have the cookie of their client's port, and at the server's end one more than that.
-const SERVER: u16 = 80;
 const FORKS: u32 = 20;
-
-fn ends(is_server: bool, port: u16) -> ConnectionEnds {
-    let end = |port| SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port);
-    let client = ConnectionEnds::new(1, end(port), end(SERVER));
-    if is_server { client.mirrored() } else { client }
-}
-
-fn cookie(ends: &ConnectionEnds) -> u64 {
-    match (ends.local().port(), ends.remote().port()) {
-        (SERVER, client) => 2 * u64::from(client) + 1,
-        (client, _) => 2 * u64::from(client),
-    }
-}
-
-/// What the kernel would say: every socket is there.
-fn pairs(domain: &Domain) -> Pairs {
-    domain.pairs(Box::new(|ends| Some(cookie(ends)))).unwrap()
-}
-
-fn meet(pairs: &Pairs, is_server: bool, port: u16) -> Met {
-    let ends = ends(is_server, port);
-    pairs.meet(cookie(&ends), &ends).unwrap()
-}
-
-fn agreed(pairs: &Pairs, is_server: bool, port: u16) -> Option<Agreed> {
-    match meet(pairs, is_server, port) {
-        Met::NotYet => None,
-        Met::Agreed(agreed) => {
-            assert_eq!(agreed.other_cookie, cookie(&ends(!is_server, port)));
-            Some(agreed)
-        }
-        other => panic!("{other:?}"),
-    }
-}
-
-/// Meets all ports until they are agreed on.
-fn agree_on_all(pairs: &Pairs, is_server: bool, ports: std::ops::Range<u16>) -> Vec<Agreed> {
-    let mut all = Vec::new();
-    wait_until(|| {
-        pairs.turn();
-        all = ports.clone().filter_map(|port| agreed(pairs, is_server, port)).collect();
-        all.len() == ports.len()
-    });
-    all
-}
 
 #[test]
 fn role() {
@@ -134,6 +89,11 @@ fn connections() -> usize {
     descriptors().into_iter().filter(|(_, purpose)| *purpose == Purpose::Connection).count()
 }
 
+/// Mappings that this process has of memories of pairs.
+fn mapped_memories() -> usize {
+    std::fs::read_to_string("/proc/self/maps").unwrap().matches("/memfd:beeline-pair").count()
+}
+
 #[test]
 fn two_processes_agree_on_all_that_they_share_over_one_connection() {
     let folder = TestFolder::new();
@@ -160,10 +120,10 @@ fn two_processes_agree_on_all_that_they_share_over_one_connection() {
         assert!(owned == 0 || owned == 400, "{owned}");
         assert_eq!(slots.iter().collect::<BTreeSet<_>>().len(), 400);
         assert!(all.iter().all(|agreed| agreed.peer.pid() == other.pid()));
-        assert_eq!(ours.counts(), PairCounts { open: 1, opening: 0, wrong: 0 });
+        assert_eq!(ours.counts(), counts(1, 0));
     }
-    // Of other tests as well, which end.
-    wait_until(|| connections() == 0);
+    // Of other tests as well, which end. What is unmapped takes a thread its time.
+    wait_until(|| connections() == 0 && mapped_memories() == 0);
 }
 
 #[test]
@@ -187,10 +147,29 @@ fn process_that_has_both_ends_is_told_so_at_once() {
 }
 
 #[test]
+fn kernel_confirms_the_ends_of_a_real_connection() {
+    let folder = TestFolder::new();
+    let ours = folder.open().pairs(Box::new(ConnectionEnds::established_cookie), MEMORY_BYTES).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let server = listener.accept().unwrap().0;
+    let cookie = |socket: &TcpStream| beeline_tcp::cookie(socket).unwrap();
+    let meet = |socket: &TcpStream| ours.meet(cookie(socket), &ConnectionEnds::of(socket).unwrap()).unwrap();
+    assert!(matches!(meet(&client), Met::NotYet));
+    let other = cookie(&client);
+    assert!(matches!(meet(&server), Met::ThisProcess { other_cookie } if other_cookie == other));
+    let ends = ConnectionEnds::of(&client).unwrap();
+    assert_eq!(ends.established_cookie(), Some(other));
+    client.shutdown(Shutdown::Both).unwrap();
+    assert_eq!(ends.established_cookie(), None);
+    assert!(ConnectionEnds::of(&listener).is_err());
+}
+
+#[test]
 fn other_end_in_this_process_is_the_one_that_the_kernel_has_there() {
     let folder = TestFolder::new();
     // The socket that is there has cookie 5, for which this process has asked with other ends.
-    let ours = folder.open().pairs(Box::new(|_| Some(5))).unwrap();
+    let ours = folder.open().pairs(Box::new(|_| Some(5)), MEMORY_BYTES).unwrap();
     let meet = |cookie, ends| ours.meet(cookie, &ends).unwrap();
     assert!(matches!(meet(5, ends(false, 2)), Met::NotYet));
     assert!(matches!(meet(6, ends(false, 1)), Met::NotYet));
@@ -209,7 +188,7 @@ fn stopped_process_holds_nobody_up() {
     stopped.expect("asked");
     stopped.stop();
     assert!((1..9).all(|port| agreed(&ours, true, port).is_none()));
-    assert_eq!(ours.counts(), PairCounts { open: 0, opening: 1, wrong: 0 });
+    assert_eq!(ours.counts(), counts(0, 1));
     other.tell("client 11 50");
     assert_eq!(agree_on_all(&ours, true, 11..50).len(), 39);
     stopped.signal(rustix::process::Signal::CONT);
@@ -231,6 +210,8 @@ fn what_was_agreed_with_a_killed_process_is_agreed_anew_with_the_next() {
         assert!((1..9).all(|port| agreed(&ours, true, port).is_none()));
     }
     assert_eq!(ours.counts().open, 0);
+    // Of other tests as well, which end.
+    wait_until(|| mapped_memories() == 0);
 }
 
 #[test]
@@ -239,11 +220,14 @@ fn socket_that_the_kernel_does_not_confirm_is_never_agreed_on() {
     // Of port 1 it says another socket, of port 2 none.
     let ours = folder
         .open()
-        .pairs(Box::new(|ends| match ends.local().port() {
-            1 => Some(77),
-            2 => None,
-            _ => Some(cookie(ends)),
-        }))
+        .pairs(
+            Box::new(|ends| match ends.local().port() {
+                1 => Some(77),
+                2 => None,
+                _ => Some(cookie(ends)),
+            }),
+            MEMORY_BYTES,
+        )
         .unwrap();
     let mut other = helper(&folder, "");
     other.tell("client 1 4");
@@ -262,12 +246,11 @@ fn liar_is_refused_and_counted() {
     let domain = folder.open();
     let name = domain.names().unwrap().into_iter().find(|name| name.starts_with("connections-")).unwrap();
     let member = folder.open().connection_table().unwrap();
-    let hello = |number: NonZeroU64, place: u16| {
-        [&b"BeePair\x01"[..], &number.get().to_le_bytes(), &place.to_le_bytes()].concat()
-    };
+    let hello = |number: NonZeroU64, place: u16| hello_of(MEMORY_BYTES, number, place);
     let mut none = hello(member.number(), 1);
-    none[7] = 2;
-    for hello in [&b""[..], &none] {
+    none[7] = 1;
+    let other_sizes = [0, MEMORY_BYTES - 1, usize::MAX].map(|bytes| hello_of(bytes, member.number(), 1));
+    for hello in [&b""[..], &none].into_iter().chain(other_sizes.iter().map(|hello| &hello[..])) {
         let refused = domain.connect(&name, hello, &[]).err().unwrap();
         assert!(refused.to_string().contains("another version"), "{refused}");
     }
@@ -304,7 +287,8 @@ fn liar_is_refused_and_counted() {
     assert!(agreed(&ours, true, 1).is_none());
     let mut other = helper(&folder, "");
     other.tell("client 2 9");
-    assert_eq!(agree_on_all(&ours, true, 2..9).len(), 7); // One that says more than there can be to say is let go of.
+    assert_eq!(agree_on_all(&ours, true, 2..9).len(), 7);
+    // One that says more than there can be to say is let go of.
     wait_until(|| {
         let release = [&4_u32.to_le_bytes()[..], &[0xff; 4], &[0; 16]].concat();
         let _ = liar.tell(&release);

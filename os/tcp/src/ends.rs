@@ -95,6 +95,19 @@ pub fn other_socket(socket: impl AsFd) -> Result<OtherSocket, NoOtherSocket> {
     decide(own, found)
 }
 
+/// The socket with these addresses, of whomever, if it is established. The network namespace is that with this cookie ([`netns_cookie`]).
+///
+/// # Errors
+/// [`NoOtherSocket`] says why it is not known.
+pub fn established(namespace_cookie: u64, tuple: Tuple) -> Result<OtherSocket, NoOtherSocket> {
+    let question = Question::new().map_err(NoOtherSocket::System)?;
+    if netns_cookie(&question).map_err(NoOtherSocket::System)? != namespace_cookie {
+        return Err(NoOtherSocket::OtherNamespace);
+    }
+    let found = question.ask(tuple).map_err(NoOtherSocket::System)?;
+    decide(State::Established, found)
+}
+
 fn decide(own: State, found: Option<Listed>) -> Result<OtherSocket, NoOtherSocket> {
     if own != State::Established {
         return Err(NoOtherSocket::NotEstablished(own));

@@ -40,7 +40,7 @@ mod tuple;
 
 pub use bytes::{Peeked, TakeError, peek, reset, send, take};
 pub use counts::{CountError, Side, given, state, taken};
-pub use ends::{NoOtherSocket, OtherSocket, cookie, is_tcp, netns_cookie, other_socket};
+pub use ends::{NoOtherSocket, OtherSocket, cookie, established, is_tcp, netns_cookie, other_socket};
 pub use find::{find, is_supported};
 pub use listed::Listed;
 pub use options::is_neutral;

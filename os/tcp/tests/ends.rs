@@ -8,7 +8,8 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 
 use beeline_tcp::{
-    NoOtherSocket, State, Tuple, TupleError, cookie, find, is_tcp, netns_cookie, other_socket, state,
+    NoOtherSocket, State, Tuple, TupleError, cookie, established, find, is_tcp, netns_cookie, other_socket,
+    state,
 };
 use connections::{FAMILIES, Family, pair, to_itself, wait_until};
 use nix::sched::{CloneFlags, unshare};
@@ -31,6 +32,10 @@ fn each_end_names_the_socket_of_the_other() {
             assert_eq!(found.inode, inode(&other.stream), "{family:?}");
             assert_eq!(found.uid, rustix::process::geteuid().as_raw(), "{family:?}");
             let tuple = Tuple::of(&own.stream).unwrap();
+            let namespace = netns_cookie(&own.stream).unwrap();
+            assert_eq!(established(namespace, tuple.mirrored()), Ok(found), "{family:?}");
+            let elsewhere = Err(NoOtherSocket::OtherNamespace);
+            assert_eq!(established(namespace + 1, tuple.mirrored()), elsewhere, "{family:?}");
             assert_eq!(tuple, Tuple::of(&other.stream).unwrap().mirrored(), "{family:?}");
             assert!(!tuple.is_to_itself());
         }
@@ -71,6 +76,9 @@ fn end_that_is_not_established_is_refused() {
         let refused = |state| Err(NoOtherSocket::NotEstablished(state));
         assert_eq!(other_socket(&a.stream), refused(State::FinWait2), "{family:?}");
         assert_eq!(other_socket(&b.stream), refused(State::CloseWait), "{family:?}");
+        let namespace = netns_cookie(&a.stream).unwrap();
+        let found = established(namespace, Tuple::of(&a.stream).unwrap());
+        assert_eq!(found, refused(State::FinWait2), "{family:?}");
         beeline_tcp::reset(&b.stream).unwrap();
         for end in [&a, &b] {
             wait_until(|| other_socket(&end.stream) == Err(not_connected));

@@ -7,9 +7,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
+use beeline_mmio::Region;
+
 use super::agreements::{Agreements, Heard, Message, SLOTS, Saying};
 use crate::connection_table::ConnectionEnds;
-use crate::{Connection, Notifications, Notified, Peer, PeerId};
+use crate::{Connection, Disposer, Notifications, Notified, Peer, PeerId};
 
 /// Messages of one process that are taken in a turn.
 const MESSAGES_A_TURN: usize = 64;
@@ -26,6 +28,9 @@ pub(super) struct Links {
     /// Connections of this process that are looked for, by their cookies.
     pub(super) wanted: BTreeMap<u64, Wanted>,
     wrong: u64,
+    without_memory: u64,
+    /// Unmaps the memory of links that go, which takes time on the domain's thread and under the lock.
+    disposer: Disposer,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -48,11 +53,30 @@ pub(super) struct Link {
 enum End {
     /// A thread is connecting.
     Opening,
-    Client {
-        connection: Connection,
-        notifications: Notifications,
+    Client(Opened),
+    Owner {
+        peer: Peer,
+        memory: Region,
     },
-    Owner(Peer),
+}
+
+/// A connection to a process that has let this one in.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) connection: Connection,
+    pub(super) notifications: Notifications,
+    pub(super) memory: Region,
+}
+
+/// Why a connection was not opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NotOpened {
+    /// Nobody is there, or it lets nobody in.
+    Absent,
+    /// The owner handed out what is not the pair's memory.
+    WrongMemory,
+    /// This process has no room for the memory.
+    NoRoom,
 }
 
 /// How far two processes are.
@@ -64,9 +88,9 @@ pub(super) enum Standing {
 }
 
 impl Links {
-    pub(super) fn new(own: NonZeroU64) -> Self {
+    pub(super) fn new(own: NonZeroU64, disposer: Disposer) -> Self {
         let (all, left_alone, wanted) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Links { own, all, left_alone, wanted, wrong: 0 }
+        Links { own, all, left_alone, wanted, wrong: 0, without_memory: 0, disposer }
     }
 
     /// Forgets everybody; what is returned ends the connections when it is dropped.
@@ -83,6 +107,15 @@ impl Links {
 
     pub(super) fn wrong(&self) -> u64 {
         self.wrong + self.all.values().map(|link| link.agreements.wrong()).sum::<u64>()
+    }
+
+    pub(super) fn without_memory(&self) -> u64 {
+        self.without_memory
+    }
+
+    /// This process could not make or map the memory of a pair.
+    pub(super) fn lacks_memory(&mut self) {
+        self.without_memory += 1;
     }
 
     pub(super) fn standing(&mut self, process: NonZeroU64) -> Standing {
@@ -106,32 +139,36 @@ impl Links {
     pub(super) fn opened(
         &mut self,
         process: NonZeroU64,
-        opened: Option<(Connection, Notifications)>,
-    ) -> Option<Connection> {
+        opened: Result<Opened, NotOpened>,
+    ) -> Option<Opened> {
         let is_awaited = matches!(self.all.get(&process), Some(Link { end: End::Opening, .. }));
-        let Some((connection, notifications)) = opened else {
-            if is_awaited {
-                self.all.remove(&process);
-                self.left_alone.insert(process, Instant::now() + LEFT_ALONE);
+        match opened {
+            Ok(opened) if is_awaited => {
+                self.all.insert(process, Link::new(End::Client(opened)));
+                return None;
             }
-            return None;
-        };
-        if !is_awaited {
-            return Some(connection);
+            Ok(unneeded) => return Some(unneeded),
+            Err(NotOpened::Absent) => {}
+            Err(NotOpened::WrongMemory) => self.wrong += 1,
+            Err(NotOpened::NoRoom) => self.lacks_memory(),
         }
-        self.all.insert(process, Link::new(End::Client { connection, notifications }));
+        if is_awaited {
+            self.all.remove(&process);
+            self.left_alone.insert(process, Instant::now() + LEFT_ALONE);
+        }
         None
     }
 
-    /// Another process has connected; `false` where it is to take this one's connection.
-    pub(super) fn let_in(&mut self, process: NonZeroU64, peer: &Peer) -> bool {
+    /// Another process has connected; `false` where it is to take this one's connection. `memory` is what it gets.
+    pub(super) fn let_in(&mut self, process: NonZeroU64, peer: &Peer, memory: Region) -> bool {
         let is_free = match self.all.get(&process) {
             None => true,
             Some(Link { end: End::Opening, .. }) => process < self.own,
             Some(link) => link.has_ended(),
         };
         if is_free {
-            self.all.insert(process, Link::new(End::Owner(peer.clone())));
+            self.keep(|other, _| *other != process);
+            self.all.insert(process, Link::new(End::Owner { peer: peer.clone(), memory }));
         }
         is_free
     }
@@ -147,22 +184,24 @@ impl Links {
     }
 
     pub(super) fn departed(&mut self, peer: &Peer) {
-        self.keep(|link| !link.is_of(peer.id()));
+        self.keep(|_, link| !link.is_of(peer.id()));
     }
 
-    fn keep(&mut self, is_kept: impl Fn(&Link) -> bool) {
-        let mut wrong = 0;
-        self.all.retain(|_, link| {
-            let is_kept = is_kept(link);
-            wrong += if is_kept { 0 } else { link.agreements.wrong() };
-            is_kept
-        });
-        self.wrong += wrong;
+    fn keep(&mut self, is_kept: impl Fn(&NonZeroU64, &Link) -> bool) {
+        for (_, link) in self.all.extract_if(.., |process, link| !is_kept(process, link)) {
+            self.wrong += link.agreements.wrong();
+            match link.end {
+                End::Client(Opened { memory, .. }) | End::Owner { memory, .. } => {
+                    self.disposer.dispose(memory);
+                }
+                End::Opening => {}
+            }
+        }
     }
 
     /// What others have said, some of each. A process whose answers do not leave is not heard.
     pub(super) fn hear(&mut self) -> Vec<(NonZeroU64, Message)> {
-        self.keep(|link| !link.has_ended());
+        self.keep(|_, link| !link.has_ended());
         let (mut heard, mut wrong) = (Vec::new(), 0);
         for (process, link) in &mut self.all {
             for _ in link.outgoing.len()..MESSAGES_A_TURN {
@@ -201,10 +240,11 @@ impl Links {
         if !link.agreements.knows(own_cookie) {
             return Talk::None;
         }
-        match (link.agreements.agreed(own_cookie), link.peer()) {
-            (Some((other_cookie, slot)), Some(peer)) => {
-                let owns = matches!(link.end, End::Owner(_));
-                Talk::Agreed(Agreed { peer: peer.clone(), other_cookie, slot, owns })
+        match (link.agreements.agreed(own_cookie), link.shared()) {
+            (Some((other_cookie, slot)), Some((peer, memory))) => {
+                let owns = matches!(link.end, End::Owner { .. });
+                let (peer, memory) = (peer.clone(), memory.clone());
+                Talk::Agreed(Agreed { peer, other_cookie, slot, owns, memory })
             }
             _ => Talk::UnderWay,
         }
@@ -258,37 +298,41 @@ pub struct Agreed {
     pub slot: u32,
     /// Whether this process owns the connection of the domain between the two; the other one has connected.
     pub owns: bool,
+    /// The memory that the two processes share, of the size that both have asked for, and zero before anybody writes there. The other
+    /// process writes any bytes at any time. It is unmapped when the connection between the two has ended and the last clone is gone.
+    pub memory: Region,
 }
 
 impl Link {
     fn new(end: End) -> Self {
-        let agreements = Agreements::new(matches!(end, End::Owner(_)));
+        let agreements = Agreements::new(matches!(end, End::Owner { .. }));
         Link { end, agreements, incoming: VecDeque::new(), outgoing: VecDeque::new() }
     }
 
-    fn peer(&self) -> Option<&Peer> {
+    /// The other process, and the memory that it shares with this one.
+    fn shared(&self) -> Option<(&Peer, &Region)> {
         match &self.end {
             End::Opening => None,
-            End::Client { connection, .. } => Some(connection.peer()),
-            End::Owner(peer) => Some(peer),
+            End::Client(Opened { connection, memory, .. }) => Some((connection.peer(), memory)),
+            End::Owner { peer, memory } => Some((peer, memory)),
         }
     }
 
     fn has_ended(&self) -> bool {
-        self.peer().is_some_and(|peer| peer.departure().is_some())
+        self.shared().is_some_and(|(peer, _)| peer.departure().is_some())
     }
 
-    fn is_of(&self, peer: PeerId) -> bool {
-        matches!(&self.end, End::Owner(owner) if owner.id() == peer)
+    fn is_of(&self, id: PeerId) -> bool {
+        matches!(&self.end, End::Owner { peer, .. } if peer.id() == id)
     }
 
     /// Takes what was said next; `Some(None)` where that has no meaning.
     fn next(&mut self) -> Option<Option<Message>> {
         match &self.end {
             End::Opening => None,
-            End::Owner(_) => self.incoming.pop_front().map(Some),
+            End::Owner { .. } => self.incoming.pop_front().map(Some),
             // What ends them ends the peer.
-            End::Client { notifications, .. } => {
+            End::Client(Opened { notifications, .. }) => {
                 let told = notifications.try_next().ok()??;
                 Some(Message::from_bytes(&told.payload))
             }
@@ -300,8 +344,8 @@ impl Link {
         let bytes = message.to_bytes();
         let sent = match &self.end {
             End::Opening => return false,
-            End::Owner(peer) => peer.notify(&bytes, &[]),
-            End::Client { connection, .. } => connection.tell(&bytes),
+            End::Owner { peer, .. } => peer.notify(&bytes, &[]),
+            End::Client(Opened { connection, .. }) => connection.tell(&bytes),
         };
         sent != Ok(Notified::WouldBlock)
     }
@@ -342,25 +386,28 @@ mod tests {
         let connect = || {
             let (connection, _) = domain.connect("name", b"", &[]).unwrap();
             let notifications = connection.notifications().unwrap();
-            ((connection, notifications), connected.recv().unwrap())
+            let memory = Region::private(64);
+            (Ok(Opened { connection, notifications, memory }), connected.recv().unwrap())
         };
         let [smaller, own, larger] = [3, 5, 7].map(|number| NonZeroU64::new(number).unwrap());
-        let mut links = Links::new(own);
+        let mut links = Links::new(own, Disposer::default());
         for other in [smaller, larger] {
             links.begin(other);
         }
         let (to_smaller, peer) = connect();
-        assert!(links.let_in(smaller, &peer));
-        assert!(links.opened(smaller, Some(to_smaller)).is_some(), "it is given back");
+        let let_in = |links: &mut Links, process| links.let_in(process, &peer, Region::private(64));
+        assert!(let_in(&mut links, smaller));
+        assert!(links.opened(smaller, to_smaller).is_some(), "it is given back");
         let (to_larger, peer) = connect();
-        assert!(!links.let_in(larger, &peer));
-        assert!(links.opened(larger, Some(to_larger)).is_none());
+        let let_in = |links: &mut Links, process| links.let_in(process, &peer, Region::private(64));
+        assert!(!let_in(&mut links, larger));
+        assert!(links.opened(larger, to_larger).is_none());
         assert_eq!(links.count(), (2, 0));
-        assert!(!links.let_in(larger, &peer), "there is one");
+        assert!(!let_in(&mut links, larger), "there is one");
         // One who let nobody in may come in itself.
         links.clear();
         links.begin(larger);
-        assert!(links.opened(larger, None).is_none());
-        assert!(links.let_in(larger, &peer));
+        assert!(links.opened(larger, Err(NotOpened::Absent)).is_none());
+        assert!(let_in(&mut links, larger));
     }
 }

@@ -7,6 +7,7 @@
 
 pub mod arena;
 pub mod held;
+pub mod pairs;
 pub mod users;
 
 use std::io::{BufRead, BufReader, Write};

@@ -59,6 +59,8 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("host/ledger", &["contract/adapter"]),
     // Both paths as one stream.
     ("host/stream", &["contract/memory", "contract/adapter", "os/tcp", "host/window", "host/ledger"]),
+    // By which connections a program's rules are meant, and what is counted of them in mapped memory.
+    ("host/sockets/rules", &["os/mmio"]),
     // The semantics know words, and no memory, link or kernel.
     ("host/fabric", &["contract/adapter"]),
     // What is documented, and nothing of the code that it is held against.

@@ -116,6 +116,9 @@ struct File {
     adapters: OfAdapters,
     #[serde(default, rename = "nodes")]
     entries: Vec<Entry>,
+    /// Rules of who carries a program's connections, who reads them itself (`host/sockets/rules`).
+    #[serde(rename = "sockets")]
+    _sockets: Option<serde::de::IgnoredAny>,
 }
 
 #[derive(Default, Deserialize)]

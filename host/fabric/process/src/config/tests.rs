@@ -47,6 +47,7 @@ fn nothing_said_is_node_4_with_one_adapter_and_all_numbers() {
     assert_eq!(terms(all), Terms { huge_pages: true, locked: true, sysfs: PathBuf::from("/mnt/sys") });
     assert_eq!(terms("memory.locked = true"), Terms { locked: true, ..Terms::default() });
     assert!(read("[memory]\nhuge = true", None).is_err());
+    assert!(read("[sockets]\nspin = \"50us\"\nports = [80]", None).is_ok());
 }
 
 #[test]

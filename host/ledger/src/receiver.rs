@@ -157,6 +157,21 @@ impl<P: PublishPort, V: ViewPort> Receiver<P, V> {
         if self.at == At::Window { self.read(out, window, Then::Left) } else { None }
     }
 
+    /// Goes on to the window if every byte of the socket that comes before it was taken: for who looks whether the window has bytes and
+    /// asks no socket. One load, and none on the window's path.
+    ///
+    /// # Errors
+    /// [`Broken`]: the other side broke the rules.
+    pub fn pass_to_window(&mut self) -> Result<(), Broken> {
+        if self.at == At::Kernel
+            && let Some(Entry { kind: Kind::Up, offset, .. }) = self.next()?
+            && offset == self.taken
+        {
+            self.pass(At::Window);
+        }
+        Ok(())
+    }
+
     /// Whether the ledger has an entry that was not come to. One load.
     ///
     /// # Errors

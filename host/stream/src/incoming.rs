@@ -83,6 +83,16 @@ impl<P: PublishPort, V: ViewPort, W: WindowPath, E> Incoming<P, V, W, E> {
         self.ledger.read_window(out, &mut self.window)
     }
 
+    /// Whether the next byte is in the window, or the window is lost. It asks no socket.
+    ///
+    /// # Errors
+    /// [`Failure::Reset`]: the other side broke the rules.
+    pub fn has_window_bytes(&mut self) -> Result<bool, Failure<E>> {
+        self.ledger.pass_to_window()?;
+        let is_there = self.ledger.peek_window(&mut [0], &mut self.window).is_some();
+        Ok(is_there || self.ledger.path() == Path::Window && !self.has_window())
+    }
+
     /// Copies bytes that have come to `out`, which is not empty, and leaves them to be received (`MSG_PEEK`): those of one path, so it may be
     /// fewer than have come.
     ///

@@ -133,6 +133,22 @@ impl<P: PublishPort, V: ViewPort, W: WindowSink> Outgoing<P, V, W> {
         }
     }
 
+    /// Whether the receiver has come to the socket and has passed every change of path, without which going up is refused. A load or two.
+    ///
+    /// # Errors
+    /// [`Failure::Reset`]: the other side broke the rules.
+    pub fn is_settled<E>(&mut self) -> Result<bool, Failure<E>> {
+        Ok(self.ledger.is_settled()?)
+    }
+
+    /// Whether the receiver asks for the socket. One load; who sends nothing for a while asks now and then.
+    ///
+    /// # Errors
+    /// [`Failure::Reset`]: the other side broke the rules.
+    pub fn is_asked_down<E>(&mut self) -> Result<bool, Failure<E>> {
+        Ok(self.ledger.is_asked_down()?)
+    }
+
     /// Sends as many of `bytes` as there is room for, on the path that the stream has. `bytes` is not empty. In the window it calls nothing.
     ///
     /// # Errors

@@ -61,6 +61,21 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("host/stream", &["contract/memory", "contract/adapter", "os/tcp", "host/window", "host/ledger"]),
     // By which connections a program's rules are meant, and what is counted of them in mapped memory.
     ("host/sockets/rules", &["os/mmio"]),
+    (
+        "host/sockets",
+        &[
+            "contract/memory",
+            "contract/adapter",
+            "spec",
+            "os/mmio",
+            "os/tcp",
+            "os/domain",
+            "host/window",
+            "host/ledger",
+            "host/stream",
+            "host/sockets/rules",
+        ],
+    ),
     // The semantics know words, and no memory, link or kernel.
     ("host/fabric", &["contract/adapter"]),
     // What is documented, and nothing of the code that it is held against.

@@ -1,0 +1,273 @@
+//! The thread that finds the processes at the other ends, and agrees with them on connections.
+//!
+//! It is started with the first connection that is worth it, and sleeps while nobody is looked for. No call of the program's waits for it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use beeline_domain::{Agreed, ConnectionEnds, Domain, DomainConfig, Met, Pairs, Peer, PeerId};
+use beeline_mmio::Region;
+use beeline_socket_rules::Why;
+use rustix::event::{PollFd, PollFlags};
+
+use crate::endpoint::{AgreedSlot, Endpoint, Stage};
+use crate::endpoints::{Endpoints, endpoints};
+use crate::memory::{PairMemory, memory_bytes};
+use crate::poll::poll_for;
+use crate::sleepers::OwnBell;
+
+/// Slots of a pair's memory: 4 GiB of addresses, of which only what is used is there.
+const SLOTS: u32 = 16_384;
+/// Between two questions who is at the other end: at first, for half a minute, and after that.
+const ASKED_AT_FIRST: Duration = Duration::from_millis(1);
+const ASKED_SOON: Duration = Duration::from_millis(100);
+const ASKED_LATER: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(30);
+
+/// What the threads of a process tell the one in the background.
+#[derive(Debug)]
+pub(crate) struct Background {
+    nominating: Mutex<Endpoints>,
+    desk: Mutex<Desk>,
+}
+
+#[derive(Debug, Default)]
+struct Desk {
+    jobs: Vec<Job>,
+    state: State,
+    bell: Option<Arc<OwnBell>>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    NotStarted,
+    Running,
+    /// It cannot run here, and nothing is carried.
+    Failed,
+}
+
+#[derive(Debug)]
+enum Job {
+    Meet(Wanted),
+    Release { cookie: u64 },
+}
+
+/// A connection whose other end is looked for.
+#[derive(Debug)]
+struct Wanted {
+    endpoint: &'static Endpoint,
+    cookie: u64,
+    ends: ConnectionEnds,
+    since: Instant,
+    pause: Duration,
+    due: Instant,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Background {
+    pub(crate) fn new() -> Self {
+        Background { nominating: Mutex::default(), desk: Mutex::default() }
+    }
+
+    pub(crate) fn nominating(&self) -> MutexGuard<'_, Endpoints> {
+        locked(&self.nominating)
+    }
+
+    /// Asks for the other end of a connection.
+    pub(crate) fn meet(
+        self: &Arc<Self>,
+        domain: &DomainConfig,
+        endpoint: &'static Endpoint,
+        cookie: u64,
+        ends: ConnectionEnds,
+    ) {
+        let now = Instant::now();
+        let wanted = Wanted { endpoint, cookie, ends, since: now, pause: ASKED_AT_FIRST, due: now };
+        self.ask(Job::Meet(wanted));
+        self.start(domain);
+    }
+
+    /// A connection has ended.
+    pub(crate) fn release(&self, endpoint: &Endpoint, cookie: u64) {
+        self.ask(Job::Release { cookie });
+        self.nominating().give(endpoint);
+    }
+
+    fn ask(&self, job: Job) {
+        let mut desk = locked(&self.desk);
+        match (desk.state, job) {
+            (State::Failed, Job::Meet(wanted)) => wanted.endpoint.forbid(Why::Domain),
+            (State::Failed, Job::Release { .. }) => {}
+            (_, job) => desk.jobs.push(job),
+        }
+        if let Some(bell) = &desk.bell {
+            bell.ring();
+        }
+    }
+
+    fn start(self: &Arc<Self>, domain: &DomainConfig) {
+        let mut desk = locked(&self.desk);
+        if desk.state != State::NotStarted {
+            return;
+        }
+        desk.state = State::Running;
+        drop(desk);
+        let domain = domain.clone();
+        let own = Arc::clone(self);
+        let spawned = beeline_mmio::thread::spawn("beeline-sockets", move || own.work(&domain));
+        if let Err(error) = spawned {
+            self.fail(&error);
+        }
+    }
+
+    /// What the thread does: it ends only where it cannot work.
+    fn work(&self, domain: &DomainConfig) {
+        let begun = Domain::open(domain).map_err(|error| error.to_string()).and_then(|domain| {
+            let pairs = domain.pairs(Box::new(ConnectionEnds::established_cookie), memory_bytes(SLOTS));
+            pairs.map_err(|error| error.to_string())
+        });
+        let begun = begun.and_then(|pairs| {
+            OwnBell::of_engine().map(|bell| (pairs, bell)).map_err(|error| error.to_string())
+        });
+        match begun {
+            Err(error) => self.fail(&error),
+            Ok((pairs, bell)) => {
+                locked(&self.desk).bell = Some(Arc::clone(&bell));
+                Worker { pairs, bell, wanted: Vec::new(), memories: BTreeMap::new(), here: BTreeMap::new() }
+                    .run(&self.desk);
+            }
+        }
+    }
+
+    fn fail(&self, error: &dyn std::fmt::Display) {
+        tracing::warn!(%error, "connections stay with the kernel in this process");
+        let mut desk = locked(&self.desk);
+        desk.state = State::Failed;
+        for job in desk.jobs.drain(..) {
+            if let Job::Meet(wanted) = job {
+                wanted.endpoint.forbid(Why::Domain);
+            }
+        }
+    }
+}
+
+/// The thread's own.
+struct Worker {
+    pairs: Pairs,
+    bell: Arc<OwnBell>,
+    wanted: Vec<Wanted>,
+    /// The memory of each process that this one shares connections with.
+    memories: BTreeMap<PeerId, (Peer, PairMemory)>,
+    /// Memory of connections of which this process has both ends, by both cookies, for the end that has not come yet.
+    here: BTreeMap<(u64, u64), Region>,
+}
+
+impl Worker {
+    fn run(mut self, desk: &Mutex<Desk>) {
+        loop {
+            let jobs = std::mem::take(&mut locked(desk).jobs);
+            for job in jobs {
+                match job {
+                    Job::Meet(wanted) => self.wanted.push(wanted),
+                    Job::Release { cookie } => self.release(cookie),
+                }
+            }
+            self.pairs.turn();
+            let now = Instant::now();
+            let wanted = std::mem::take(&mut self.wanted);
+            self.wanted = wanted.into_iter().filter_map(|wanted| self.ask(wanted, now)).collect();
+            self.memories.retain(|_, (peer, _)| peer.departure().is_none());
+            self.sleep();
+        }
+    }
+
+    /// Until somebody rings, or a connection is to be asked for again.
+    fn sleep(&self) {
+        let due = self.wanted.iter().map(|wanted| wanted.due).min();
+        let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+        let ringing = self.bell.bell();
+        let mut watched = [PollFd::new(&ringing, PollFlags::IN)];
+        // Every signal is blocked here.
+        let _ = poll_for(&mut watched, left);
+        if !watched[0].revents().is_empty() {
+            self.bell.clear();
+            // Somebody asks this side to send by the socket.
+            endpoints().filter(|endpoint| endpoint.stage() != Stage::Free).for_each(Endpoint::tend);
+        }
+    }
+
+    /// Asks for a connection that is due; returns it where it is to be asked for again.
+    fn ask(&mut self, mut wanted: Wanted, now: Instant) -> Option<Wanted> {
+        if wanted.due > now {
+            return Some(wanted);
+        }
+        let endpoint = wanted.endpoint;
+        if !wanted.is_still() {
+            self.pairs.release(wanted.cookie);
+            return None;
+        }
+        match self.pairs.meet(wanted.cookie, &wanted.ends) {
+            Ok(Met::NotYet) => {
+                let most = if now - wanted.since < SOON { ASKED_SOON } else { ASKED_LATER };
+                wanted.pause = (wanted.pause * 2).min(most);
+                wanted.due = now + wanted.pause;
+                return Some(wanted);
+            }
+            Ok(Met::SameSocket) => endpoint.forbid(Why::OwnPeer),
+            Ok(Met::ThisProcess { other_cookie }) => self.agree_here(&wanted, other_cookie),
+            Ok(Met::Agreed(agreed)) => self.agree(&wanted, agreed),
+            Err(error) => {
+                tracing::debug!(%error, "the table of connections cannot be used");
+                endpoint.forbid(Why::Domain);
+            }
+        }
+        None
+    }
+
+    fn agree(&mut self, wanted: &Wanted, agreed: Agreed) {
+        let side = usize::from(!agreed.owns);
+        let (_, memory) = self.memories.entry(agreed.peer.id()).or_insert_with(|| {
+            let memory = PairMemory::new(agreed.memory.clone(), SLOTS, side);
+            self.bell.join(&memory);
+            (agreed.peer.clone(), memory)
+        });
+        let Some(slot) = memory.slot(agreed.slot) else { return wanted.endpoint.forbid(Why::Memory) };
+        slot.open(wanted.cookie);
+        let other_cookie = agreed.other_cookie;
+        wanted.endpoint.agree(AgreedSlot { slot, other_cookie, peer: Some(agreed.peer) });
+    }
+
+    /// Both ends are of this process.
+    fn agree_here(&mut self, wanted: &Wanted, other_cookie: u64) {
+        let cookies = (wanted.cookie.min(other_cookie), wanted.cookie.max(other_cookie));
+        let region = self.here.remove(&cookies).unwrap_or_else(|| {
+            let region = Region::private(memory_bytes(1));
+            self.here.insert(cookies, region.clone());
+            region
+        });
+        let memory = PairMemory::new(region, 1, usize::from(wanted.cookie > other_cookie));
+        self.bell.join(&memory);
+        let Some(slot) = memory.slot(0) else { return };
+        slot.open(wanted.cookie);
+        wanted.endpoint.agree(AgreedSlot { slot, other_cookie, peer: None });
+    }
+
+    fn release(&mut self, cookie: u64) {
+        self.pairs.release(cookie);
+        self.wanted.retain(|wanted| wanted.cookie != cookie);
+        self.here.retain(|(one, other), _| *one != cookie && *other != cookie);
+    }
+}
+
+impl Wanted {
+    /// Whether its connection has not ended meanwhile, and may leave the kernel.
+    fn is_still(&self) -> bool {
+        self.endpoint.stage() == Stage::Meeting && self.endpoint.cookie.load(Ordering::Relaxed) == self.cookie
+    }
+}

@@ -1,0 +1,309 @@
+//! One end of a connection that was worth it: what its reader and its writer know, and how far the two processes are.
+//!
+//! An endpoint is never freed, and used again for another connection. So a call that comes in at the wrong moment locks something that is
+//! there, finds that its number is another thing now, and begins again. Nobody sleeps with a lock.
+
+use std::os::fd::{BorrowedFd, RawFd};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use beeline_ledger::Path;
+use beeline_mmio::{LoadWindow, StoreWindow};
+use beeline_socket_rules::Why;
+use beeline_stream::{Incoming, Outgoing, PlainReader, PlainWriter, TcpError};
+use beeline_tcp::Side;
+use rustix::io::Errno;
+
+use crate::counts::{Count, Counts, Traffic};
+use crate::memory::{OtherSleeper, Slot};
+use crate::sleepers::OwnBell;
+use crate::words::{Credits, Shared};
+
+pub(crate) type In = Incoming<Shared, Shared, PlainReader<LoadWindow, Credits>, TcpError>;
+pub(crate) type Out = Outgoing<Shared, Shared, PlainWriter<StoreWindow, Credits>>;
+
+/// How far a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Stage {
+    /// No connection has it.
+    Free,
+    /// Its other end is looked for.
+    Meeting,
+    /// Both processes know it.
+    Agreed,
+    /// The kernel's for ever, as soon as what is in its windows is received.
+    Forbidden,
+}
+
+/// One end of a connection.
+#[derive(Debug)]
+pub struct Endpoint {
+    pub(crate) index: u32,
+    stage: AtomicU8,
+    why: AtomicU8,
+    pub(crate) number: AtomicI32,
+    pub(crate) cookie: AtomicU64,
+    /// The count of forks at which it was made: a child's is larger.
+    pub(crate) made_in: AtomicU32,
+    pub(crate) is_nonblocking: AtomicBool,
+    /// Whether bytes may come by the window.
+    pub(crate) may_have_news: AtomicBool,
+    pub(crate) counts: Counts,
+    /// Threads that want a lock that somebody has who spins.
+    pub(crate) wanted: AtomicU32,
+    pub(crate) meeting: Mutex<Option<Meeting>>,
+    /// Taken before the writer's where both are.
+    reader: Mutex<Reader>,
+    writer: Mutex<Writer>,
+    /// Held while the list of bells is changed.
+    bells: Mutex<[Option<std::sync::Arc<OwnBell>>; 4]>,
+}
+
+/// What both processes have to know of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Meeting {
+    pub side: Side,
+    pub agreed: Option<AgreedSlot>,
+}
+
+/// Where its words are, and whose socket is at the other end.
+#[derive(Clone, Debug)]
+pub(crate) struct AgreedSlot {
+    pub slot: Slot,
+    pub other_cookie: u64,
+    /// The process at the other end; none where it is this one.
+    pub peer: Option<beeline_domain::Peer>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    pub stream: Option<In>,
+    pub slot: Option<AgreedSlot>,
+    pub is_stopping: bool,
+    /// What the socket failed with behind bytes that were given: the kernel tells it once.
+    pub failed: Option<Errno>,
+    /// Looks that the spinning before a sleep has now, as a share of what is set: 1 is all.
+    pub spin_shift: u8,
+    pub window_bytes: usize,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Writer {
+    pub stream: Option<Out>,
+    pub slot: Option<AgreedSlot>,
+    pub is_down_for_ever: bool,
+    /// Calls until going up is tried again.
+    pub rest: u32,
+    pub failed: Option<Errno>,
+    /// Bells that were rung last, and for which announcement.
+    pub rung: [Option<(u16, OtherSleeper, u64)>; 4],
+    pub needs_fence: bool,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Endpoint {
+    pub(crate) fn new(index: u32) -> Self {
+        Endpoint {
+            index,
+            stage: AtomicU8::new(Stage::Free as u8),
+            why: AtomicU8::new(0),
+            number: AtomicI32::new(-1),
+            cookie: AtomicU64::new(0),
+            made_in: AtomicU32::new(0),
+            is_nonblocking: AtomicBool::new(false),
+            may_have_news: AtomicBool::new(false),
+            counts: Counts::default(),
+            wanted: AtomicU32::new(0),
+            meeting: Mutex::new(None),
+            reader: Mutex::default(),
+            writer: Mutex::default(),
+            bells: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn stage(&self) -> Stage {
+        match self.stage.load(Ordering::Acquire) {
+            stage if stage == Stage::Free as u8 => Stage::Free,
+            stage if stage == Stage::Meeting as u8 => Stage::Meeting,
+            stage if stage == Stage::Agreed as u8 => Stage::Agreed,
+            _ => Stage::Forbidden,
+        }
+    }
+
+    /// Moves on, unless it is the kernel's for ever.
+    pub(crate) fn come_to(&self, from: Stage, to: Stage) -> bool {
+        self.stage.compare_exchange(from as u8, to as u8, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// Why it is the kernel's, if it is.
+    pub fn why(&self) -> Option<Why> {
+        Why::of_code(u64::from(self.why.load(Ordering::Relaxed)))
+    }
+
+    pub(crate) fn lock_reader(&self) -> MutexGuard<'_, Reader> {
+        if let Ok(reader) = self.reader.try_lock() {
+            return reader;
+        }
+        // A thread that spins lets go when it sees that.
+        self.wanted.fetch_add(1, Ordering::Relaxed);
+        let reader = locked(&self.reader);
+        self.wanted.fetch_sub(1, Ordering::Relaxed);
+        reader
+    }
+
+    pub(crate) fn lock_writer(&self) -> MutexGuard<'_, Writer> {
+        locked(&self.writer)
+    }
+
+    pub(crate) fn try_lock_writer(&self) -> Option<MutexGuard<'_, Writer>> {
+        self.writer.try_lock().ok()
+    }
+
+    /// Takes it for a connection.
+    pub(crate) fn begin(
+        &self,
+        number: RawFd,
+        cookie: u64,
+        meeting: Meeting,
+        is_nonblocking: bool,
+        forks: u32,
+    ) {
+        *self.lock_reader() = Reader::default();
+        *self.lock_writer() = Writer::default();
+        *locked(&self.bells) = [const { None }; 4];
+        *locked(&self.meeting) = Some(meeting);
+        self.number.store(number, Ordering::Relaxed);
+        self.cookie.store(cookie, Ordering::Relaxed);
+        self.made_in.store(forks, Ordering::Relaxed);
+        self.is_nonblocking.store(is_nonblocking, Ordering::Relaxed);
+        self.may_have_news.store(false, Ordering::Relaxed);
+        self.counts.clear();
+        self.why.store(0, Ordering::Relaxed);
+        self.stage.store(Stage::Meeting as u8, Ordering::Release);
+    }
+
+    /// The two processes have agreed.
+    pub(crate) fn agree(&self, agreed: AgreedSlot) -> bool {
+        if let Some(meeting) = locked(&self.meeting).as_mut() {
+            meeting.agreed = Some(agreed);
+        }
+        self.come_to(Stage::Meeting, Stage::Agreed)
+    }
+
+    /// What was agreed on, once the other side's words are in order.
+    pub(crate) fn agreed(&self) -> Option<(Side, AgreedSlot)> {
+        if self.stage() != Stage::Agreed {
+            return None;
+        }
+        let meeting = locked(&self.meeting);
+        let meeting = meeting.as_ref()?;
+        let agreed = meeting.agreed.as_ref()?;
+        agreed.slot.is_open(agreed.other_cookie).then(|| (meeting.side, agreed.clone()))
+    }
+
+    pub(crate) fn side(&self) -> Side {
+        locked(&self.meeting).as_ref().map_or(Side::Accepted, |meeting| meeting.side)
+    }
+
+    /// Says that it is the kernel's from now on.
+    pub(crate) fn forbid(&self, why: Why) {
+        let told = self.why.compare_exchange(0, why.code(), Ordering::Relaxed, Ordering::Relaxed);
+        if told.is_ok() {
+            tracing::debug!(number = self.number.load(Ordering::Relaxed), ?why, "back to the kernel");
+        }
+        if self.stage() != Stage::Free {
+            self.stage.store(Stage::Forbidden as u8, Ordering::Release);
+        }
+    }
+
+    /// Sends by the kernel from now on, for ever. Needs no socket: what is in the window is received first.
+    pub(crate) fn send_no_more(&self, writer: &mut Writer) {
+        if let Some(mut stream) = writer.stream.take() {
+            self.go_down(&mut stream);
+        }
+        writer.is_down_for_ever = true;
+    }
+
+    /// Sends by the socket from now on, until it is tried again.
+    pub(crate) fn go_down(&self, stream: &mut Out) {
+        if stream.path() == Path::Window {
+            self.counts.add(Count::Downs, 1);
+            stream.go_down();
+        }
+    }
+
+    /// What went over it since it was worth it.
+    pub fn traffic(&self) -> Traffic {
+        self.counts.traffic()
+    }
+
+    /// Lets it go when its connection has ended: nothing of it is used from here on.
+    pub(crate) fn end(&self) -> Option<u64> {
+        let mut reader = self.lock_reader();
+        let mut writer = self.lock_writer();
+        if let Some(stream) = &mut reader.stream {
+            stream.end();
+        }
+        self.send_no_more(&mut writer);
+        let slot = reader.slot.take().or_else(|| writer.slot.take());
+        (*reader, *writer) = (Reader::default(), Writer::default());
+        if let Some(agreed) = slot {
+            let mut bells = locked(&self.bells);
+            for bell in bells.iter_mut().filter_map(Option::take) {
+                bell.leave(agreed.slot.memory());
+            }
+            agreed.slot.set_own_rung(0);
+        }
+        self.may_have_news.store(false, Ordering::Relaxed);
+        *locked(&self.meeting) = None;
+        self.stage.store(Stage::Free as u8, Ordering::Release);
+        Some(self.cookie.load(Ordering::Relaxed))
+    }
+
+    /// Has the sender ring this bell when it has stored something; false where four others are rung already.
+    pub fn add_bell(&self, bell: &std::sync::Arc<OwnBell>) -> bool {
+        let Some(agreed) = self.lock_reader().slot.clone() else { return false };
+        let mut bells = locked(&self.bells);
+        let Some(free) = bells.iter().position(Option::is_none) else { return false };
+        bell.join(agreed.slot.memory());
+        bells[free] = Some(std::sync::Arc::clone(bell));
+        agreed.slot.set_own_rung(with_place(agreed.slot.own_rung(), free, bell.id().0));
+        true
+    }
+
+    /// The sender need not ring it any more.
+    pub fn remove_bell(&self, bell: &OwnBell) {
+        let Some(agreed) = self.lock_reader().slot.clone() else { return };
+        let mut bells = locked(&self.bells);
+        let is_it =
+            |own: &Option<std::sync::Arc<OwnBell>>| own.as_ref().is_some_and(|own| own.id() == bell.id());
+        if let Some(at) = bells.iter().position(is_it) {
+            bells[at] = None;
+            agreed.slot.set_own_rung(with_place(agreed.slot.own_rung(), at, 0));
+            bell.leave(agreed.slot.memory());
+        }
+    }
+
+    /// Has the other process look what is asked of it, also if its program sends nothing.
+    pub(crate) fn ring_other_thread(agreed: &AgreedSlot) {
+        crate::sleepers::ring(&agreed.slot.memory().other_sleeper(0).address());
+    }
+
+    /// Resets a connection of which the next byte is not known, at both ends.
+    pub(crate) fn reset(&self, socket: BorrowedFd<'_>, why: &dyn std::fmt::Display) -> Errno {
+        tracing::warn!(number = self.number.load(Ordering::Relaxed), %why, "a connection is reset");
+        self.forbid(Why::Broken);
+        if let Err(error) = beeline_tcp::reset(socket) {
+            tracing::debug!(%error, "the kernel did not reset it");
+        }
+        Errno::CONNRESET
+    }
+}
+
+fn with_place(bells: u64, place: usize, id: u16) -> u64 {
+    bells & !(0xffff << (16 * place)) | u64::from(id) << (16 * place)
+}

@@ -1,0 +1,35 @@
+//! Connections of TCP of programs that know nothing of it: their bytes go by windows where both processes have this, and by the kernel's
+//! socket wherever that is not so, or not any more.
+//!
+//! A preloaded library gives calls to [`Sockets`] before they reach the kernel. A connection begins as the kernel's and costs one load and a
+//! count for each call. One that was worth it gets an [`Endpoint`]; a thread in the background finds the process at the other end ([`beeline_domain::Pairs`]);
+//! from then on `host/stream` says by which path each byte goes. Whatever the other path does not have leaves it to the kernel for ever, with a
+//! reason ([`beeline_socket_rules::Why`]).
+//!
+//! Not here: C, hooks, signals, `fork` itself: those are of the library that programs load. Record 0068 (`docs/decisions/0068-sockets-by-preload.md`) has the rules.
+#![forbid(unsafe_code)]
+
+mod background;
+mod counts;
+mod endpoint;
+mod endpoints;
+mod forks;
+mod memory;
+mod numbers;
+mod poll;
+mod process;
+mod receive;
+mod send;
+mod sleepers;
+mod sockets;
+mod turn;
+mod waiting;
+mod words;
+
+pub use counts::Traffic;
+pub use endpoint::Endpoint;
+pub use numbers::Pass;
+pub use process::OnNews;
+pub use sleepers::{OwnBell, SleeperId};
+pub use sockets::Sockets;
+pub use turn::Turn;

@@ -1,0 +1,231 @@
+//! What the two ends of a connection have in common: words, bells and windows, in the memory of a pair of processes.
+//!
+//! The memory is as large as all connections of a pair could need, and sparse: what nobody touches is not there. In it are, for each of the two
+//! sides, addresses of bells; then, for each slot, a KiB of words, half of it for each direction; then two places for windows for each slot.
+//! Every word may have been written by a peer that means harm: it is loaded once and checked.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use beeline_domain::BellAddress;
+use beeline_ledger::{RECEIVER_WORDS, SENDER_WORDS};
+use beeline_mmio::{LoadWindow, Region, StoreKernel, StoreWindow, Word, Words};
+use beeline_spec::escape::{blank_from_random, is_blank_value};
+use beeline_window::{Receiver, WindowConfig, Writer};
+
+use crate::words::{Credits, Shared};
+
+/// Bells of a side.
+pub(crate) const SLEEPERS: u16 = 1024;
+const SLEEPER_BYTES: usize = 64;
+const SIDE_BYTES: usize = SLEEPERS as usize * SLEEPER_BYTES;
+const CONTROL_AT: usize = 2 * SIDE_BYTES;
+/// Words of a slot.
+const CONTROL_BYTES: usize = 1024;
+const DIRECTION_BYTES: usize = CONTROL_BYTES / 2;
+/// As much as a window can have.
+pub(crate) const WINDOW_PLACE_BYTES: usize = 128 << 10;
+const LINE_BYTES: usize = 64;
+const MOST_LINES: u64 = (WINDOW_PLACE_BYTES / LINE_BYTES) as u64;
+const LEAST_LINES: u64 = 16;
+
+// Of a direction: the ledger, the receiver's words for it, the count of freed lines, more words of the receiver, more words of the sender.
+const RECEIVER_AT: usize = 128;
+const CREDITS_AT: usize = 256;
+const RECEIVER_SAYS_AT: usize = 320;
+const SENDER_SAYS_AT: usize = 384;
+
+/// Receiver: up to four bells that are rung when bytes are in the window, 16 bits each, 0 for none.
+const RUNG: usize = 0;
+/// Receiver: lines of the window that the sender may use; 0 for none yet.
+const LINES: usize = 1;
+/// Receiver: what stands in a line of the window that has no message.
+const BLANK: usize = 2;
+/// Sender: the cookie of its socket, once all its words are in order.
+const OPEN: usize = 0;
+
+/// The memory that two processes have in common, as one side sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct PairMemory {
+    /// Which it is: no two of a process have the same.
+    id: u64,
+    region: Region,
+    slots: u32,
+    side: usize,
+}
+
+/// Where one connection is in the memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot {
+    memory: PairMemory,
+    slot: u32,
+    /// Of the direction in which this side sends.
+    sender_says: Words,
+    receiver_says: Words,
+    /// Of the one in which it receives.
+    own_receiver_says: Words,
+}
+
+/// A sleeper of the other side.
+#[derive(Clone, Debug)]
+pub(crate) struct OtherSleeper(Words);
+
+/// Bytes of memory for connections in so many slots.
+pub(crate) const fn memory_bytes(slots: u32) -> usize {
+    CONTROL_AT + slots as usize * (CONTROL_BYTES + 2 * WINDOW_PLACE_BYTES)
+}
+
+impl PairMemory {
+    /// `side` is 0 for one of the two and 1 for the other.
+    pub(crate) fn new(region: Region, slots: u32, side: usize) -> Self {
+        assert!(region.bytes() >= memory_bytes(slots) && side < 2, "the memory is as large as it has to be");
+        static IDS: AtomicU64 = AtomicU64::new(1);
+        PairMemory { id: IDS.fetch_add(1, Ordering::Relaxed), region, slots, side }
+    }
+
+    pub(crate) fn is(&self, other: &PairMemory) -> bool {
+        self.id == other.id
+    }
+
+    /// The words of a connection; `None` above the last.
+    pub(crate) fn slot(&self, slot: u32) -> Option<Slot> {
+        (slot < self.slots).then(|| {
+            let says = |direction, at| self.region.words(self.direction_at(slot, direction) + at, 8);
+            let (sends, receives) = (self.side, 1 - self.side);
+            Slot {
+                memory: self.clone(),
+                slot,
+                sender_says: says(sends, SENDER_SAYS_AT),
+                receiver_says: says(sends, RECEIVER_SAYS_AT),
+                own_receiver_says: says(receives, RECEIVER_SAYS_AT),
+            }
+        })
+    }
+
+    fn direction_at(&self, slot: u32, direction: usize) -> usize {
+        CONTROL_AT + slot as usize * CONTROL_BYTES + direction * DIRECTION_BYTES
+    }
+
+    fn window_at(&self, slot: u32, direction: usize) -> usize {
+        let places = CONTROL_AT + self.slots as usize * CONTROL_BYTES;
+        places + (2 * slot as usize + direction) * WINDOW_PLACE_BYTES
+    }
+
+    fn sleeper_words(&self, side: usize, sleeper: u16) -> Words {
+        let sleeper = usize::from(sleeper % SLEEPERS);
+        self.region.words(side * SIDE_BYTES + sleeper * SLEEPER_BYTES, 8)
+    }
+
+    /// Says where one of this side's bells is.
+    pub(crate) fn tell_address(&self, sleeper: u16, address: BellAddress) {
+        let words = self.sleeper_words(self.side, sleeper);
+        for (word, at) in address.to_words().into_iter().zip(1..) {
+            words.store(at, word);
+        }
+    }
+
+    /// Says that one of this side's sleepers sleeps, for the `announcement`th time; 0: it is awake. A barrier has to follow.
+    pub(crate) fn announce(&self, sleeper: u16, announcement: u64) {
+        self.sleeper_words(self.side, sleeper).store_release(0, announcement);
+    }
+
+    /// One of the other side's sleepers.
+    pub(crate) fn other_sleeper(&self, sleeper: u16) -> OtherSleeper {
+        OtherSleeper(self.sleeper_words(1 - self.side, sleeper))
+    }
+}
+
+impl OtherSleeper {
+    /// How often it has announced its sleep, if it sleeps.
+    #[inline]
+    pub(crate) fn announcement(&self) -> u64 {
+        self.0.load_acquire(0)
+    }
+
+    pub(crate) fn address(&self) -> BellAddress {
+        BellAddress::from_words(std::array::from_fn(|at| self.0.load(at + 1)))
+    }
+}
+
+impl Slot {
+    pub(crate) fn memory(&self) -> &PairMemory {
+        &self.memory
+    }
+
+    fn words(&self, direction: usize, at: usize, words: u32) -> Shared {
+        let start = self.memory.direction_at(self.slot, direction) + at;
+        Shared(self.memory.region.words(start, words as usize))
+    }
+
+    fn credit_word(&self, direction: usize) -> Word {
+        self.memory.region.word(self.memory.direction_at(self.slot, direction) + CREDITS_AT)
+    }
+
+    /// Makes this side's words what they are in the beginning, and says so with the cookie of its socket.
+    pub(crate) fn open(&self, cookie: u64) {
+        let (sends, receives) = (self.memory.side, 1 - self.memory.side);
+        for (direction, at) in [(sends, 0), (receives, RECEIVER_AT)] {
+            let words = self.words(direction, at, SENDER_WORDS.max(RECEIVER_WORDS));
+            (0..words.0.count()).for_each(|word| words.0.store(word, 0));
+        }
+        (0..8).for_each(|word| self.own_receiver_says.store(word, 0));
+        self.credit_word(receives).store(0);
+        self.sender_says.store_release(OPEN, cookie);
+    }
+
+    /// Whether the other side's words are in order, for the socket with this cookie.
+    pub(crate) fn is_open(&self, other_cookie: u64) -> bool {
+        let receives = 1 - self.memory.side;
+        self.words(receives, SENDER_SAYS_AT, 8).0.load_acquire(OPEN) == other_cookie
+    }
+
+    /// What the sender's half of a ledger publishes, and what it sees of the receiver's.
+    pub(crate) fn sender_ends(&self) -> (Shared, Shared) {
+        let sends = self.memory.side;
+        (self.words(sends, 0, SENDER_WORDS), self.words(sends, RECEIVER_AT, RECEIVER_WORDS))
+    }
+
+    /// What the receiver's half of a ledger publishes, and what it sees of the sender's.
+    pub(crate) fn receiver_ends(&self) -> (Shared, Shared) {
+        let receives = 1 - self.memory.side;
+        (self.words(receives, RECEIVER_AT, RECEIVER_WORDS), self.words(receives, 0, SENDER_WORDS))
+    }
+
+    /// Makes the window that this side receives by, and lets the other one know.
+    pub(crate) fn offer_window(&self, lines: u32, random: u64) -> Receiver<LoadWindow, Credits> {
+        let receives = 1 - self.memory.side;
+        let (at, blank) = (self.memory.window_at(self.slot, receives), blank_from_random(random));
+        self.memory.region.fill(at, lines as usize * LINE_BYTES, blank);
+        self.own_receiver_says.store(BLANK, blank);
+        self.own_receiver_says.store_release(LINES, u64::from(lines));
+        let port = self.memory.region.load_window(at, lines);
+        Receiver::new(port, Credits(self.credit_word(receives)), WindowConfig::blank(blank, 0))
+    }
+
+    /// The window that the other side has offered, if it has, and it can be one.
+    pub(crate) fn offered_window(&self) -> Option<Writer<StoreWindow, Credits>> {
+        let lines = self.receiver_says.load_acquire(LINES);
+        let blank = self.receiver_says.load(BLANK);
+        let is_one = lines.is_power_of_two() && (LEAST_LINES..=MOST_LINES).contains(&lines);
+        if !is_one || !is_blank_value(blank) {
+            return None;
+        }
+        let at = self.memory.window_at(self.slot, self.memory.side);
+        let port = self.memory.region.store_window(at, lines as u32, StoreKernel::Cached);
+        Some(Writer::new(port, Credits(self.credit_word(self.memory.side)), WindowConfig::blank(blank, 0)))
+    }
+
+    /// Bells that the other side wants to be rung.
+    #[inline]
+    pub(crate) fn wants_rung(&self) -> u64 {
+        self.receiver_says.load_acquire(RUNG)
+    }
+
+    /// Bells that this side wants to be rung; one thread at a time.
+    pub(crate) fn own_rung(&self) -> u64 {
+        self.own_receiver_says.load(RUNG)
+    }
+
+    pub(crate) fn set_own_rung(&self, bells: u64) {
+        self.own_receiver_says.store_release(RUNG, bells);
+    }
+}

@@ -1,0 +1,198 @@
+//! Numbers of descriptors: which are connections that may leave the kernel, and how much went over each so far.
+//!
+//! A call on any descriptor comes here first, so that a number that is none of ours costs one load. The table has no lock. What a
+//! number is may change while a thread is inside a call on it: whoever has taken the lock of an endpoint looks again.
+
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
+
+use beeline_tcp::Side;
+
+/// As many as a process can have (`fs.nr_open`) by default. Those above are the kernel's.
+const MOST: usize = 1 << 20;
+/// What a number is that is no connection of ours.
+const UNKNOWN: u32 = 0;
+const CONNECTED: u32 = 1;
+const ACCEPTED: u32 = 2;
+/// Before the number of an endpoint.
+const FIRST_ENDPOINT: u32 = 16;
+
+static NUMBERS: [Number; MOST] = [const { Number::new() }; MOST];
+
+/// What is known of one number.
+#[derive(Debug)]
+pub(crate) struct Number {
+    what: AtomicU32,
+    /// Calls that are inside the kernel and take bytes out of the socket, or give it some.
+    reads: AtomicU16,
+    writes: AtomicU16,
+    messages: AtomicU32,
+    bytes: AtomicU32,
+}
+
+/// What a number stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    Unknown,
+    /// A connection that is the kernel's so far.
+    Candidate(Side),
+    /// The endpoint with this index.
+    Endpoint(u32),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Read,
+    Write,
+}
+
+/// A call into the kernel that is under way; it is dropped behind the call.
+#[derive(Debug)]
+#[must_use]
+pub struct Pass(Option<(&'static Number, Way)>);
+
+/// The number as it was when a call came in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claim {
+    pub number: &'static Number,
+    what: u32,
+}
+
+impl What {
+    fn of(word: u32) -> What {
+        match word {
+            CONNECTED => What::Candidate(Side::Connected),
+            ACCEPTED => What::Candidate(Side::Accepted),
+            FIRST_ENDPOINT.. => What::Endpoint(word - FIRST_ENDPOINT),
+            _ => What::Unknown,
+        }
+    }
+
+    fn word(self) -> u32 {
+        match self {
+            What::Unknown => UNKNOWN,
+            What::Candidate(Side::Connected) => CONNECTED,
+            What::Candidate(Side::Accepted) => ACCEPTED,
+            What::Endpoint(index) => FIRST_ENDPOINT + index,
+        }
+    }
+}
+
+/// The entry of a number; `None` above the table.
+#[inline]
+pub(crate) fn number(number: RawFd) -> Option<&'static Number> {
+    NUMBERS.get(usize::try_from(number).ok()?)
+}
+
+impl Number {
+    const fn new() -> Self {
+        Number {
+            what: AtomicU32::new(UNKNOWN),
+            reads: AtomicU16::new(0),
+            writes: AtomicU16::new(0),
+            messages: AtomicU32::new(0),
+            bytes: AtomicU32::new(0),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_known(&self) -> bool {
+        // Relaxed: who closes a number and who uses it at the same time do not say which of them came first.
+        self.what.load(Ordering::Relaxed) != UNKNOWN
+    }
+
+    #[inline]
+    pub(crate) fn claim(&'static self) -> (What, Claim) {
+        // Acquire: pairs with the store of whoever made an endpoint of it.
+        let what = self.what.load(Ordering::Acquire);
+        (What::of(what), Claim { number: self, what })
+    }
+
+    /// Begins a connection, of which nothing is known yet.
+    pub(crate) fn begin(&self, side: Side) {
+        self.messages.store(0, Ordering::Relaxed);
+        self.bytes.store(0, Ordering::Relaxed);
+        self.what.store(What::Candidate(side).word(), Ordering::Release);
+    }
+
+    /// Says what it is from now on. Whoever looks for calls in the kernel afterwards finds all that began before.
+    pub(crate) fn become_(&self, what: What) {
+        self.what.store(what.word(), Ordering::SeqCst);
+    }
+
+    /// Makes it unknown; what it was.
+    pub(crate) fn forget(&self) -> What {
+        What::of(self.what.swap(UNKNOWN, Ordering::SeqCst))
+    }
+
+    /// Messages and bytes that went over it since it began.
+    pub(crate) fn traffic(&self) -> (u32, u32) {
+        (self.messages.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
+    }
+
+    /// Whether no call is inside the kernel that takes bytes out of the socket.
+    pub(crate) fn has_no_reads(&self) -> bool {
+        self.reads.load(Ordering::SeqCst) == 0
+    }
+
+    /// Whether no call is inside the kernel that gives bytes to the socket.
+    pub(crate) fn has_no_writes(&self) -> bool {
+        self.writes.load(Ordering::SeqCst) == 0
+    }
+}
+
+impl Claim {
+    /// Whether the number still is what it was.
+    #[inline]
+    pub(crate) fn holds(self) -> bool {
+        self.number.what.load(Ordering::Acquire) == self.what
+    }
+
+    /// Begins a call into the kernel, if the number still is what it was.
+    pub(crate) fn read(self) -> Option<Pass> {
+        self.enter(Way::Read)
+    }
+
+    pub(crate) fn write(self) -> Option<Pass> {
+        self.enter(Way::Write)
+    }
+
+    fn enter(self, way: Way) -> Option<Pass> {
+        // Before the look: of this call and a thread that makes an endpoint of the number and looks for calls, one sees the other.
+        way.calls(self.number).fetch_add(1, Ordering::SeqCst);
+        let pass = Pass(Some((self.number, way)));
+        (self.number.what.load(Ordering::SeqCst) == self.what).then_some(pass)
+    }
+}
+
+impl Way {
+    fn calls(self, number: &Number) -> &AtomicU16 {
+        match self {
+            Way::Read => &number.reads,
+            Way::Write => &number.writes,
+        }
+    }
+}
+
+impl Pass {
+    /// A call that nobody counts.
+    pub(crate) fn uncounted() -> Self {
+        Pass(None)
+    }
+
+    /// The call has moved so many bytes.
+    pub fn moved(&self, bytes: usize) {
+        if let Some((number, _)) = self.0 {
+            number.messages.fetch_add(1, Ordering::Relaxed);
+            number.bytes.fetch_add(u32::try_from(bytes).unwrap_or(1 << 30).min(1 << 30), Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        if let Some((number, way)) = self.0 {
+            way.calls(number).fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What calls on every connection of a process have in common.
+
+use std::net::SocketAddr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use beeline_domain::DomainConfig;
+use beeline_socket_rules::{Rules, Settings, Why};
+
+use crate::endpoint::Endpoint;
+use crate::memory::WINDOW_PLACE_BYTES;
+
+/// Is told of a connection whose bytes may come by a window from now on.
+pub type OnNews = fn(&'static Endpoint);
+
+/// Rules, the memory that is left, and who is told of what.
+pub(crate) struct Process {
+    settings: Settings,
+    domain: DomainConfig,
+    memory_left: AtomicUsize,
+    restarts: AtomicBool,
+    on_news: OnceLock<OnNews>,
+}
+
+impl Process {
+    pub(crate) fn new(settings: Settings, domain: DomainConfig) -> Self {
+        let memory_left = AtomicUsize::new(memory_bytes(&settings));
+        Process { settings, domain, memory_left, restarts: AtomicBool::new(true), on_news: OnceLock::new() }
+    }
+
+    pub(crate) fn rules(&self) -> &Rules {
+        self.settings.rules()
+    }
+
+    pub(crate) fn domain(&self) -> &DomainConfig {
+        &self.domain
+    }
+
+    /// Whether the rules let a connection leave the kernel.
+    pub(crate) fn decide(&self, local: SocketAddr, remote: SocketAddr) -> Result<(), Why> {
+        self.settings.decide(local, remote)
+    }
+
+    /// Bytes of a window by which this process receives.
+    pub(crate) fn window_bytes(&self) -> usize {
+        (self.rules().window_bytes as usize).min(WINDOW_PLACE_BYTES)
+    }
+
+    pub(crate) fn take_memory(&self, bytes: usize) -> bool {
+        let less = |left: usize| left.checked_sub(bytes);
+        self.memory_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
+    }
+
+    pub(crate) fn give_memory(&self, bytes: usize) {
+        self.memory_left.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// In a child of fork, which has no windows.
+    pub(crate) fn begin_anew(&self) {
+        self.memory_left.store(memory_bytes(&self.settings), Ordering::Relaxed);
+    }
+
+    pub(crate) fn tell_news_to(&self, on_news: OnNews) {
+        let _ = self.on_news.set(on_news);
+    }
+
+    pub(crate) fn began_reading(&self, endpoint: &'static Endpoint) {
+        if let Some(on_news) = self.on_news.get() {
+            on_news(endpoint);
+        }
+    }
+
+    pub(crate) fn set_restarts_calls(&self, restarts: bool) {
+        self.restarts.store(restarts, Ordering::Relaxed);
+    }
+
+    pub(crate) fn restarts_calls(&self) -> bool {
+        self.restarts.load(Ordering::Relaxed)
+    }
+}
+
+fn memory_bytes(settings: &Settings) -> usize {
+    usize::try_from(settings.rules().memory_bytes).unwrap_or(usize::MAX)
+}
+
+/// For the blank of a window.
+pub(crate) fn random() -> u64 {
+    let mut bytes = [0; 8];
+    // Without random numbers a blank is one that a program might send; the escapes of a window stand that.
+    let _ = getrandom::fill(&mut bytes);
+    u64::from_ne_bytes(bytes)
+}

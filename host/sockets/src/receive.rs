@@ -1,0 +1,287 @@
+//! Receiving: from the window without a call of the kernel's, and from the socket as the ledger says.
+
+use std::io::IoSliceMut;
+use std::os::fd::BorrowedFd;
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
+
+use beeline_ledger::{Path, Received, Receiver};
+use beeline_socket_rules::Why;
+use beeline_stream::{Failure, Incoming, PlainReader, Tcp, TcpError};
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
+
+use crate::counts::Count;
+use crate::endpoint::{Endpoint, In, Reader, Stage};
+use crate::numbers::Claim;
+use crate::process::{Process, random};
+use crate::turn::{Step, Turn};
+use crate::waiting::{Pause, Waiting};
+
+/// What a call has got so far.
+struct Got<'a, 'b> {
+    out: &'a mut [IoSliceMut<'b>],
+    /// The slice that is filled next, and how much of it is filled.
+    at: usize,
+    filled: usize,
+    bytes: usize,
+    leaves: bool,
+}
+
+/// What one look found.
+enum Look {
+    Some,
+    Nothing,
+    End,
+    Failed(Errno),
+}
+
+impl Got<'_, '_> {
+    fn room(&mut self) -> Option<&mut [u8]> {
+        while self.out.get(self.at).is_some_and(|slice| slice.len() == self.filled) {
+            (self.at, self.filled) = (self.at + 1, 0);
+        }
+        self.out.get_mut(self.at).map(|slice| &mut slice[self.filled..])
+    }
+
+    fn count(&mut self, bytes: usize) {
+        self.filled += bytes;
+        self.bytes += bytes;
+    }
+
+    fn is_full(&mut self) -> bool {
+        self.room().is_none()
+    }
+}
+
+impl Endpoint {
+    pub(crate) fn receive(
+        &'static self,
+        process: &Process,
+        claim: Claim,
+        socket: BorrowedFd<'_>,
+        out: &mut [IoSliceMut<'_>],
+        flags: RecvFlags,
+    ) -> Step {
+        let leaves = flags.contains(RecvFlags::PEEK);
+        let mut got = Got { out, at: 0, filled: 0, bytes: 0, leaves };
+        if got.is_full() {
+            return Step::of(claim.read());
+        }
+        let waits = !flags.contains(RecvFlags::DONTWAIT) && !self.is_nonblocking.load(Ordering::Relaxed);
+        // A peek shows what one path has: it is not waited for more.
+        let wants_all = flags.contains(RecvFlags::WAITALL) && !leaves;
+        let mut waiting = Waiting::new(process, socket, waits);
+        loop {
+            let mut reader = self.lock_reader();
+            if !claim.holds() {
+                return Step::done_or_again(got.bytes);
+            }
+            if let Some(errno) = reader.failed.take_if(|_| got.bytes == 0) {
+                return Step::Turn(Turn::Done(Err(errno)));
+            }
+            if !self.is_reading(process, &mut reader, claim, socket) {
+                return match got.bytes {
+                    0 => Step::of(claim.read()),
+                    bytes => Step::Turn(Turn::Done(Ok(bytes))),
+                };
+            }
+            let look = self.look(&mut reader, socket, &mut got, &waiting);
+            if matches!(look, Look::Some) && waiting.has_paused() {
+                // Looking paid.
+                reader.spin_shift = reader.spin_shift.saturating_sub(1);
+            }
+            match look {
+                Look::Some if got.leaves || !wants_all || got.is_full() => return got.done(),
+                Look::Some => continue,
+                Look::End => return got.done(),
+                Look::Failed(errno) if got.bytes == 0 => return Step::Turn(Turn::Done(Err(errno))),
+                Look::Failed(errno) => {
+                    reader.failed = Some(errno);
+                    return got.done();
+                }
+                Look::Nothing if got.bytes > 0 && !wants_all => return got.done(),
+                Look::Nothing => {}
+            }
+            match waiting.pause(self, reader) {
+                Pause::Again => {}
+                Pause::Over(_) if got.bytes > 0 => return got.done(),
+                Pause::Over(errno) => return Step::Turn(Turn::Done(Err(errno))),
+            }
+        }
+    }
+
+    /// Whether it is read by the ledger, from now on if it can be.
+    fn is_reading(
+        &'static self,
+        process: &Process,
+        reader: &mut Reader,
+        claim: Claim,
+        socket: BorrowedFd<'_>,
+    ) -> bool {
+        if reader.stream.is_none() {
+            return !reader.is_stopping && self.begin_reading(process, reader, claim, socket);
+        }
+        if !reader.is_stopping && self.stage() == Stage::Forbidden {
+            reader.is_stopping = true;
+        }
+        if reader.is_stopping {
+            self.stop_reading(process, reader);
+        }
+        reader.stream.is_some()
+    }
+
+    /// Ends reading by the ledger, if the sender has heard of it and all that it sent before was taken.
+    pub(crate) fn stop_reading(&self, process: &Process, reader: &mut Reader) {
+        let Some(stream) = &mut reader.stream else { return };
+        reader.is_stopping = true;
+        // A stream that broke the rules stays, and says so to whoever receives.
+        if stream.stop() == Ok(true) {
+            reader.stream = None;
+            self.may_have_news.store(false, Ordering::Relaxed);
+            process.give_memory(std::mem::take(&mut reader.window_bytes));
+        } else if let Some(agreed) = &reader.slot {
+            Self::ring_other_thread(agreed);
+        }
+    }
+
+    #[cold]
+    fn begin_reading(
+        &'static self,
+        process: &Process,
+        reader: &mut Reader,
+        claim: Claim,
+        socket: BorrowedFd<'_>,
+    ) -> bool {
+        let Some((side, agreed)) = self.agreed() else { return false };
+        if !claim.number.has_no_reads() {
+            return false;
+        }
+        let taken = match Tcp::new(socket, side).taken_bytes() {
+            Ok(taken) => taken,
+            Err(error) => {
+                tracing::debug!(%error, "the kernel does not say what was taken from a connection");
+                self.forbid(Why::Disconnected);
+                return false;
+            }
+        };
+        let bytes = process.window_bytes();
+        if !process.take_memory(bytes) {
+            self.forbid(Why::Memory);
+            return false;
+        }
+        let (own, theirs) = agreed.slot.receiver_ends();
+        let mut stream: In = Incoming::new(Receiver::new(own, theirs, taken));
+        stream.set_window(PlainReader::new(agreed.slot.offer_window((bytes / 64) as u32, random())));
+        reader.stream = Some(stream);
+        reader.slot = Some(agreed);
+        reader.window_bytes = bytes;
+        self.may_have_news.store(true, Ordering::Release);
+        process.began_reading(self);
+        true
+    }
+
+    /// Looks at the window, and at the socket where that is due.
+    #[inline]
+    fn look(
+        &self,
+        reader: &mut Reader,
+        socket: BorrowedFd<'_>,
+        got: &mut Got<'_, '_>,
+        waiting: &Waiting<'_>,
+    ) -> Look {
+        let Some(stream) = &mut reader.stream else { return Look::Nothing };
+        if got.leaves {
+            let Some(room) = got.room() else { return Look::Some };
+            let found = stream.peek(room, &mut Tcp::new(socket, self.side()));
+            return self.found(found, got, socket);
+        }
+        if self.read_window(stream, got) {
+            return Look::Some;
+        }
+        if stream.path() == Path::Window && !waiting.is_socket_due() && stream.has_entry() == Ok(false) {
+            return Look::Nothing;
+        }
+        let Some(room) = got.room() else { return Look::Some };
+        // Which side it is only a count asks for.
+        let found = stream.receive(room, &mut Tcp::new(socket, beeline_tcp::Side::Accepted));
+        match self.found(found, got, socket) {
+            Look::Some => {
+                if let Some(stream) = &mut reader.stream {
+                    self.read_window(stream, got);
+                }
+                Look::Some
+            }
+            look => look,
+        }
+    }
+
+    fn found(
+        &self,
+        found: Result<Received, Failure<TcpError>>,
+        got: &mut Got<'_, '_>,
+        socket: BorrowedFd<'_>,
+    ) -> Look {
+        match found {
+            Ok(Received::Bytes(bytes)) => {
+                if !got.leaves {
+                    self.counts.add(Count::ReceivedBytes, bytes as u64);
+                }
+                got.count(bytes);
+                Look::Some
+            }
+            Ok(Received::Nothing) => Look::Nothing,
+            Ok(Received::End) => Look::End,
+            Err(Failure::Socket(TcpError::System(errno))) => Look::Failed(errno),
+            Err(Failure::Socket(error)) => Look::Failed(self.reset(socket, &error)),
+            Err(Failure::Reset(reset)) => Look::Failed(self.reset(socket, &reset)),
+        }
+    }
+
+    /// Takes what the window has, as far as there is room. Whether it had something.
+    #[inline]
+    fn read_window(&self, stream: &mut In, got: &mut Got<'_, '_>) -> bool {
+        let before = got.bytes;
+        while let Some(room) = got.room() {
+            match stream.read_window(room) {
+                Some(bytes) => got.count(bytes),
+                None => break,
+            }
+        }
+        let bytes = (got.bytes - before) as u64;
+        if bytes > 0 {
+            self.counts.add(Count::ReceivedBytes, bytes);
+            self.counts.add(Count::ReceivedByWindowBytes, bytes);
+        }
+        bytes > 0
+    }
+
+    /// Whether bytes lie in its window that no readiness of the kernel's tells of. No system call.
+    pub fn has_news(&self) -> bool {
+        if !self.may_have_news.load(Ordering::Acquire) {
+            return false;
+        }
+        let mut reader = self.lock_reader();
+        // What broke the rules is told to whoever receives.
+        reader.stream.as_mut().is_some_and(|stream| stream.has_window_bytes().unwrap_or(true))
+    }
+
+    /// Bytes that its program has taken, in the socket and by the window.
+    pub fn taken_bytes(&self) -> u64 {
+        self.lock_reader().stream.as_ref().map_or(0, Incoming::taken_bytes)
+    }
+
+    /// Whether a reader has to look before it sleeps.
+    pub(crate) fn is_worth_a_look(&self, reader: MutexGuard<'_, Reader>) -> bool {
+        let mut reader = reader;
+        let Some(stream) = &mut reader.stream else { return true };
+        let has_bytes = stream.has_window_bytes().unwrap_or(true);
+        has_bytes || stream.path() == Path::Window && stream.has_entry().unwrap_or(true)
+    }
+}
+
+impl Got<'_, '_> {
+    fn done(&self) -> Step {
+        Step::Turn(Turn::Done(Ok(self.bytes)))
+    }
+}

@@ -1,0 +1,314 @@
+//! Sending: into the window without a call of the kernel's, or by the socket.
+
+use std::io::IoSlice;
+use std::os::fd::BorrowedFd;
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use beeline_ledger::{Path, Sender, Stays};
+use beeline_mmio::{fence, membarrier};
+use beeline_socket_rules::Why;
+use beeline_stream::{Failure, Outgoing, PlainWriter, Sent, Socket, Tcp, TcpError, Unmoved};
+use beeline_tcp::Side;
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::net::SendFlags;
+use rustix::net::sockopt::{Timeout, socket_timeout};
+
+use crate::counts::Count;
+use crate::endpoint::{AgreedSlot, Endpoint, Stage, Writer};
+use crate::numbers::Claim;
+use crate::poll::poll_for;
+use crate::process::Process;
+use crate::sleepers::ring;
+use crate::turn::{Step, Turn};
+
+/// How long a sender looks for room, and after that lets others run, before it goes on through the socket. A receiver that runs frees a
+/// part of the window sooner, and one that was asleep is awake by then.
+const ROOM_SPUN_FOR: Duration = Duration::from_micros(20);
+const ROOM_WITHIN: Duration = Duration::from_micros(200);
+/// Calls that go through the socket before the window is tried again.
+const REST_BEHIND_FULL: u32 = 2;
+const REST_BEHIND_NO: u32 = 4;
+
+/// What one look did.
+enum Put {
+    All,
+    /// Some, and there is no room for more.
+    Full,
+    Failed(Errno),
+}
+
+struct Given<'a, 'b> {
+    bytes: &'a [IoSlice<'b>],
+    at: usize,
+    sent: usize,
+    total: usize,
+}
+
+impl<'a> Given<'a, '_> {
+    fn rest(&mut self) -> Option<&'a [u8]> {
+        while self.bytes.get(self.at).is_some_and(|slice| slice.len() == self.sent) {
+            (self.at, self.sent) = (self.at + 1, 0);
+        }
+        self.bytes.get(self.at).map(|slice| &slice[self.sent..])
+    }
+
+    fn count(&mut self, bytes: usize) {
+        self.sent += bytes;
+        self.total += bytes;
+    }
+}
+
+impl Endpoint {
+    pub(crate) fn send(
+        &'static self,
+        process: &Process,
+        claim: Claim,
+        socket: BorrowedFd<'_>,
+        bytes: &[IoSlice<'_>],
+        flags: SendFlags,
+    ) -> Step {
+        let mut given = Given { bytes, at: 0, sent: 0, total: 0 };
+        if given.rest().is_none() {
+            return Step::of(claim.write());
+        }
+        let waits = !flags.contains(SendFlags::DONTWAIT) && !self.is_nonblocking.load(Ordering::Relaxed);
+        let mut ends_at = None;
+        loop {
+            let mut writer = self.lock_writer();
+            if !claim.holds() {
+                return Step::done_or_again(given.total);
+            }
+            if let Some(errno) = writer.failed.take_if(|_| given.total == 0) {
+                return Step::Turn(Turn::Done(Err(errno)));
+            }
+            if !self.is_writing(&mut writer, claim, socket) {
+                return match given.total {
+                    0 => Step::of(claim.write()),
+                    total => Step::Turn(Turn::Done(Ok(total))),
+                };
+            }
+            match self.put(&mut writer, socket, &mut given) {
+                Put::All => return Step::Turn(Turn::Done(Ok(given.total))),
+                Put::Failed(errno) if given.total == 0 => return Step::Turn(Turn::Done(Err(errno))),
+                Put::Failed(errno) => {
+                    writer.failed = Some(errno);
+                    return Step::Turn(Turn::Done(Ok(given.total)));
+                }
+                Put::Full if waits => {}
+                Put::Full => return Step::Turn(Turn::Done(given.or_again())),
+            }
+            drop(writer);
+            if let Err(errno) = wait_for_room(process, socket, &mut ends_at) {
+                return Step::Turn(Turn::Done(if given.total > 0 { Ok(given.total) } else { Err(errno) }));
+            }
+        }
+    }
+
+    /// Whether it sends by the ledger, from now on if it can.
+    fn is_writing(&self, writer: &mut Writer, claim: Claim, socket: BorrowedFd<'_>) -> bool {
+        if writer.is_down_for_ever {
+            return false;
+        }
+        if self.stage() == Stage::Forbidden {
+            self.send_no_more(writer);
+            return false;
+        }
+        if writer.stream.is_none() && !self.begin_writing(writer, claim, socket) {
+            return false;
+        }
+        let is_low = writer.stream.as_ref().is_some_and(|stream| stream.path() == Path::Kernel);
+        if is_low {
+            self.try_up(writer, socket);
+        } else if writer.slot.as_ref().is_some_and(has_gone) {
+            // What it was sent is lost with it, as bytes in its socket would be; the kernel says how it ended.
+            self.send_no_more(writer);
+        }
+        writer.stream.is_some()
+    }
+
+    #[cold]
+    fn begin_writing(&self, writer: &mut Writer, claim: Claim, socket: BorrowedFd<'_>) -> bool {
+        let Some((side, agreed)) = self.agreed() else { return false };
+        if !claim.number.has_no_writes() {
+            return false;
+        }
+        let given = match Tcp::new(socket, side).given_bytes() {
+            Ok(given) => given,
+            Err(error) => {
+                tracing::debug!(%error, "the kernel does not say what a connection was given");
+                self.forbid(Why::Disconnected);
+                return false;
+            }
+        };
+        let (own, theirs) = agreed.slot.sender_ends();
+        writer.stream = Some(Outgoing::new(Sender::new(own, theirs, given)));
+        writer.slot = Some(agreed);
+        writer.needs_fence = !membarrier::is_registered();
+        true
+    }
+
+    fn try_up(&self, writer: &mut Writer, socket: BorrowedFd<'_>) {
+        if writer.rest > 0 {
+            writer.rest -= 1;
+            return;
+        }
+        let (Some(stream), Some(agreed)) = (&mut writer.stream, &writer.slot) else { return };
+        if !stream.has_window()
+            && let Some(window) = agreed.slot.offered_window()
+        {
+            // Refused while the one before is in use, which there is none of.
+            let _ = stream.set_window(PlainWriter::new(window));
+        }
+        // Without a question to the kernel, which going up is. What breaks the rules is found by whoever asks then.
+        if !stream.has_window() || stream.is_settled::<TcpError>() == Ok(false) {
+            writer.rest = REST_BEHIND_NO;
+            return;
+        }
+        match stream.go_up(&mut Tcp::new(socket, self.side())) {
+            Ok(()) => self.counts.add(Count::Ups, 1),
+            Err(Unmoved::Ledger(Stays::OtherBytes { given, told })) => {
+                tracing::debug!(given, told, "somebody else has written to a connection");
+                self.forbid(Why::OtherWriter);
+                self.send_no_more(writer);
+            }
+            Err(Unmoved::Ledger(Stays::Broken(broken))) => {
+                tracing::debug!(?broken, "the other side broke the rules");
+                self.forbid(Why::Broken);
+                self.send_no_more(writer);
+            }
+            Err(Unmoved::Ledger(Stays::Gone)) => writer.rest = u32::MAX,
+            Err(_) => writer.rest = REST_BEHIND_NO,
+        }
+    }
+
+    /// Puts what there is room for where the stream is.
+    #[inline]
+    fn put(
+        &self,
+        writer: &mut MutexGuard<'_, Writer>,
+        socket: BorrowedFd<'_>,
+        given: &mut Given<'_, '_>,
+    ) -> Put {
+        // Which side it is only a count asks for.
+        let mut tcp = Tcp::new(socket, Side::Accepted);
+        let mut full_since = None;
+        while let Some(rest) = given.rest() {
+            let Some(stream) = &mut writer.stream else { return Put::Full };
+            match stream.send(rest, &mut tcp) {
+                Ok(Sent::Bytes(bytes)) => {
+                    self.counts.add(Count::SentBytes, bytes as u64);
+                    if stream.path() == Path::Window {
+                        self.counts.add(Count::SentByWindowBytes, bytes as u64);
+                    }
+                    given.count(bytes);
+                    full_since = None;
+                }
+                Ok(Sent::SocketFull) => return Put::Full,
+                Ok(Sent::WindowFull) => {
+                    self.wake(writer);
+                    let since = *full_since.get_or_insert_with(Instant::now);
+                    let elapsed = since.elapsed();
+                    if elapsed < ROOM_SPUN_FOR {
+                        std::hint::spin_loop();
+                    } else if elapsed < ROOM_WITHIN {
+                        std::thread::yield_now();
+                    } else if let Some(stream) = &mut writer.stream {
+                        self.go_down(stream);
+                        writer.rest = REST_BEHIND_FULL;
+                    }
+                }
+                Err(Failure::Socket(TcpError::System(errno))) => return Put::Failed(errno),
+                Err(Failure::Socket(error)) => return Put::Failed(self.reset(socket, &error)),
+                Err(Failure::Reset(reset)) => return Put::Failed(self.reset(socket, &reset)),
+            }
+        }
+        self.wake(writer);
+        Put::All
+    }
+
+    /// Rings whoever sleeps at the other end.
+    #[inline]
+    fn wake(&self, writer: &mut Writer) {
+        let Some(agreed) = &writer.slot else { return };
+        if writer.needs_fence {
+            fence::order_all();
+        }
+        let wants = agreed.slot.wants_rung();
+        if wants != 0 {
+            self.wake_each(writer, wants);
+        }
+    }
+
+    fn wake_each(&self, writer: &mut Writer, wants: u64) {
+        let Some(agreed) = &writer.slot else { return };
+        for (place, last) in writer.rung.iter_mut().enumerate() {
+            let id = (wants >> (16 * place)) as u16;
+            if id == 0 {
+                continue;
+            }
+            if last.as_ref().is_none_or(|(last, ..)| *last != id) {
+                *last = Some((id, agreed.slot.memory().other_sleeper(id), 0));
+            }
+            let Some((_, sleeper, rung)) = last else { continue };
+            let announcement = sleeper.announcement();
+            if announcement != 0 && announcement != *rung {
+                *rung = announcement;
+                self.counts.add(Count::Rings, 1);
+                ring(&sleeper.address());
+            }
+        }
+    }
+
+    /// Does what the other side asks for, where the program does not send.
+    pub(crate) fn tend(&self) {
+        // Whoever has the lock does it.
+        let Some(mut writer) = self.try_lock_writer() else { return };
+        if self.stage() == Stage::Forbidden {
+            self.send_no_more(&mut writer);
+        }
+        if let Some(stream) = &mut writer.stream
+            && stream.path() == Path::Window
+            && stream.is_asked_down::<TcpError>() != Ok(false)
+        {
+            self.go_down(stream);
+        }
+    }
+}
+
+impl Given<'_, '_> {
+    fn or_again(&self) -> Result<usize, Errno> {
+        if self.total > 0 { Ok(self.total) } else { Err(Errno::AGAIN) }
+    }
+}
+
+/// Whether the process at the other end is gone.
+fn has_gone(agreed: &AgreedSlot) -> bool {
+    agreed.peer.as_ref().is_some_and(|peer| peer.departure().is_some())
+}
+
+/// Sleeps until the socket has room, or the time-out of its sends is over.
+#[cold]
+fn wait_for_room(
+    process: &Process,
+    socket: BorrowedFd<'_>,
+    ends_at: &mut Option<Option<Instant>>,
+) -> Result<(), Errno> {
+    let now = Instant::now();
+    let ends_at = match ends_at {
+        Some(ends_at) => *ends_at,
+        None => {
+            let timeout = socket_timeout(socket, Timeout::Send)?;
+            *ends_at.insert(timeout.and_then(|timeout| now.checked_add(timeout)))
+        }
+    };
+    let left = ends_at.map(|ends_at| ends_at.saturating_duration_since(now));
+    match poll_for(&mut [PollFd::new(&socket, PollFlags::OUT)], left) {
+        Err(Errno::INTR) if ends_at.is_none() && process.restarts_calls() => Ok(()),
+        Err(errno) => Err(errno),
+        Ok(()) if ends_at.is_some_and(|ends_at| ends_at <= Instant::now()) => Err(Errno::AGAIN),
+        Ok(()) => Ok(()),
+    }
+}

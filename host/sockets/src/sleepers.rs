@@ -1,0 +1,187 @@
+//! Who sleeps, and how senders know: threads and sets that have a bell.
+//!
+//! A sleeper has a number in this process, and its bell's address and a word in the memory of each pair where a connection has it. The word
+//! is not 0 while it sleeps. It announces that, has the kernel run a barrier on every core, and looks once more; a sender stores its message
+//! and loads the word. So either finds the other (docs/design.md, decision 5). The word is the number of the announcement, so that a
+//! sender rings once for each.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use beeline_domain::{Bell, BellAddress, Ringer, Rung};
+use beeline_mmio::{ThisProcess, membarrier};
+
+use crate::memory::{PairMemory, SLEEPERS};
+
+/// A sleeper's number in its process; never 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SleeperId(pub u16);
+
+/// A thread or a set that sleeps, with its bell.
+#[derive(Debug)]
+pub struct OwnBell {
+    id: u16,
+    bell: Bell,
+    made_by: ThisProcess,
+    standing: Mutex<Standing>,
+}
+
+#[derive(Debug, Default)]
+struct Standing {
+    /// Threads that sleep by it.
+    asleep: u32,
+    announcement: u64,
+    /// Memories that know of it, and how many connections need that.
+    places: Vec<(PairMemory, u32)>,
+}
+
+static USED: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+
+thread_local! {
+    static OWN: RefCell<Option<Arc<OwnBell>>> = const { RefCell::new(None) };
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is behind these locks is changed by single stores.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl OwnBell {
+    /// Makes a bell that nobody knows of yet, for a set or a thread. Some system calls.
+    ///
+    /// # Errors
+    /// The process is out of descriptors, or as many sleep as there are places for.
+    pub fn new() -> io::Result<Arc<Self>> {
+        let bell = Bell::new()?;
+        let id = {
+            let mut used = locked(&USED);
+            // 0 is the engine's own.
+            let free = (1..SLEEPERS).find(|id| !used.contains(id));
+            let id = free.ok_or_else(|| io::Error::from(io::ErrorKind::QuotaExceeded))?;
+            used.insert(id);
+            id
+        };
+        Ok(Self::with(id, bell))
+    }
+
+    /// The engine's own, which never wakes.
+    pub(crate) fn of_engine() -> io::Result<Arc<Self>> {
+        let own = Self::with(0, Bell::new()?);
+        let mut standing = locked(&own.standing);
+        (standing.asleep, standing.announcement) = (1, 1);
+        drop(standing);
+        Ok(own)
+    }
+
+    fn with(id: u16, bell: Bell) -> Arc<Self> {
+        Arc::new(OwnBell { id, bell, made_by: ThisProcess::get(), standing: Mutex::default() })
+    }
+
+    /// The calling thread's, made with its first sleep.
+    ///
+    /// # Errors
+    /// As [`OwnBell::new`].
+    pub fn of_this_thread() -> io::Result<Arc<Self>> {
+        OWN.with_borrow_mut(|own| {
+            // A child of fork has its parent's, and makes its own.
+            if let Some(own) = own.as_ref().filter(|own| own.made_by.is_this()) {
+                return Ok(Arc::clone(own));
+            }
+            let new = OwnBell::new()?;
+            *own = Some(Arc::clone(&new));
+            Ok(new)
+        })
+    }
+
+    /// Its number in this process.
+    pub fn id(&self) -> SleeperId {
+        SleeperId(self.id)
+    }
+
+    /// Readable when it was rung, until it is cleared.
+    pub fn bell(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+
+    /// Has the senders of one more connection in this memory know it.
+    pub(crate) fn join(&self, memory: &PairMemory) {
+        let mut standing = locked(&self.standing);
+        if let Some((_, uses)) = standing.places.iter_mut().find(|(place, _)| place.is(memory)) {
+            *uses += 1;
+            return;
+        }
+        memory.tell_address(self.id, self.bell.address());
+        memory.announce(self.id, if standing.asleep > 0 { standing.announcement } else { 0 });
+        standing.places.push((memory.clone(), 1));
+    }
+
+    pub(crate) fn leave(&self, memory: &PairMemory) {
+        let mut standing = locked(&self.standing);
+        let Some(at) = standing.places.iter().position(|(place, _)| place.is(memory)) else { return };
+        standing.places[at].1 -= 1;
+        if standing.places[at].1 == 0 {
+            memory.announce(self.id, 0);
+            standing.places.swap_remove(at);
+        }
+    }
+
+    /// Says that a thread is about to sleep by it. What every sender stored before is seen afterwards, or it rings: look once more.
+    pub fn announce(&self) {
+        {
+            let mut standing = locked(&self.standing);
+            standing.asleep += 1;
+            standing.announcement += 1;
+            let announcement = standing.announcement;
+            standing.places.iter().for_each(|(place, _)| place.announce(self.id, announcement));
+        }
+        // Where the kernel has no such barrier, senders fence each message.
+        if membarrier::global_expedited().is_err() {
+            fence(Ordering::SeqCst);
+        }
+    }
+
+    /// The thread is awake.
+    pub fn withdraw(&self) {
+        let mut standing = locked(&self.standing);
+        standing.asleep = standing.asleep.saturating_sub(1);
+        if standing.asleep == 0 {
+            standing.places.iter().for_each(|(place, _)| place.announce(self.id, 0));
+        }
+    }
+
+    /// Makes it unreadable until it is rung again.
+    pub fn clear(&self) -> bool {
+        self.bell.clear()
+    }
+
+    /// Wakes whoever sleeps by it.
+    pub fn ring(&self) {
+        ring(&self.bell.address());
+    }
+}
+
+impl Drop for OwnBell {
+    fn drop(&mut self) {
+        // A child's copy is of no process that senders know.
+        if self.made_by.is_this() && self.id != 0 {
+            let standing = locked(&self.standing);
+            standing.places.iter().for_each(|(place, _)| place.announce(self.id, 0));
+            locked(&USED).remove(&self.id);
+        }
+    }
+}
+
+/// Rings a bell, of whichever process.
+#[cold]
+pub(crate) fn ring(address: &BellAddress) {
+    static RINGER: OnceLock<Option<Ringer>> = OnceLock::new();
+    let ringer = RINGER.get_or_init(|| Ringer::new().ok());
+    match ringer.as_ref().map(|ringer| ringer.ring(address)) {
+        Some(Rung::Rung | Rung::Nobody) => {}
+        failed => tracing::debug!(?failed, "a sleeper was not woken"),
+    }
+}

@@ -1,0 +1,283 @@
+//! The engine as hooks see it: a call on a descriptor is carried out here, or goes to the kernel as it came.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use beeline_domain::{ConnectionEnds, DomainConfig};
+use beeline_mmio::membarrier;
+use beeline_socket_rules::{Settings, Why};
+use beeline_tcp::{Side, State};
+use rustix::fs::{OFlags, fcntl_getfl};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, Shutdown, ipproto, sockopt};
+
+use crate::background::Background;
+use crate::endpoint::{Endpoint, Meeting};
+use crate::endpoints::endpoint;
+use crate::forks::{self, OfProcess};
+use crate::numbers::{self, Claim, Number, Pass, What};
+use crate::process::{OnNews, Process};
+use crate::turn::{Step, Turn};
+
+/// Connections of TCP whose bytes this process carries by windows where the other process does so too.
+pub struct Sockets {
+    process: Process,
+    processes: OfProcess<Arc<Background>>,
+}
+
+impl std::fmt::Debug for Sockets {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Sockets").field("rules", self.process.rules()).finish_non_exhaustive()
+    }
+}
+
+impl Sockets {
+    /// Nothing is opened, and no thread started, before the first connection is worth it.
+    pub fn new(settings: Settings, domain: DomainConfig) -> Self {
+        Sockets { process: Process::new(settings, domain), processes: OfProcess::new() }
+    }
+
+    /// Has a function be told of each connection whose bytes may come by a window; once.
+    pub fn tell_news_to(&self, on_news: OnNews) {
+        self.process.tell_news_to(on_news);
+    }
+
+    /// Whether calls are made again that a signal interrupts, as the kernel does it where every handler was installed with `SA_RESTART`.
+    pub fn set_restarts_calls(&self, restarts: bool) {
+        self.process.set_restarts_calls(restarts);
+    }
+
+    fn background(&self) -> Option<&Arc<Background>> {
+        self.processes.get_or_init(|| Arc::new(Background::new()))
+    }
+
+    /// The socket is connected or is being connected; this process made it.
+    pub fn connected(&self, socket: BorrowedFd<'_>) {
+        self.begin(socket, Side::Connected);
+    }
+
+    /// The socket was accepted by this process.
+    pub fn accepted(&self, socket: BorrowedFd<'_>) {
+        self.begin(socket, Side::Accepted);
+    }
+
+    fn begin(&self, socket: BorrowedFd<'_>, side: Side) {
+        if let Some(number) = numbers::number(socket.as_raw_fd()) {
+            number.begin(side);
+        }
+    }
+
+    /// Whether a number may be a connection of ours: one load.
+    #[inline]
+    pub fn is_known(&self, number: RawFd) -> bool {
+        numbers::number(number).is_some_and(Number::is_known)
+    }
+
+    /// The endpoint that a number has, if its connection was worth one.
+    pub fn endpoint(&self, number: RawFd) -> Option<&'static Endpoint> {
+        match numbers::number(number)?.claim().0 {
+            What::Endpoint(index) => Some(endpoint(index)).filter(|endpoint| self.is_own(endpoint)),
+            _ => None,
+        }
+    }
+
+    fn is_own(&self, endpoint: &Endpoint) -> bool {
+        endpoint.made_in.load(Ordering::Relaxed) == forks::forks()
+    }
+
+    /// Receives as much as has come, and waits for it as the program would.
+    #[inline]
+    pub fn receive(&self, socket: BorrowedFd<'_>, out: &mut [IoSliceMut<'_>], flags: RecvFlags) -> Turn {
+        loop {
+            let Some((what, claim)) = numbers::number(socket.as_raw_fd()).map(Number::claim) else {
+                return Turn::Kernel(Pass::uncounted());
+            };
+            let step = match what {
+                What::Unknown => return Turn::Kernel(Pass::uncounted()),
+                What::Candidate(side) if self.is_worth_it(claim) => self.nominate(socket, claim, side),
+                What::Candidate(_) => Step::of(claim.read()),
+                What::Endpoint(index) => {
+                    let endpoint = endpoint(index);
+                    match self.is_own(endpoint) {
+                        true => endpoint.receive(&self.process, claim, socket, out, flags),
+                        false => inherited(endpoint, claim, socket),
+                    }
+                }
+            };
+            if let Step::Turn(turn) = step {
+                return turn;
+            }
+        }
+    }
+
+    /// Sends as much as there is room for, and waits for room as the program would.
+    #[inline]
+    pub fn send(&self, socket: BorrowedFd<'_>, bytes: &[IoSlice<'_>], flags: SendFlags) -> Turn {
+        loop {
+            let Some((what, claim)) = numbers::number(socket.as_raw_fd()).map(Number::claim) else {
+                return Turn::Kernel(Pass::uncounted());
+            };
+            let step = match what {
+                What::Unknown => return Turn::Kernel(Pass::uncounted()),
+                What::Candidate(side) if self.is_worth_it(claim) => self.nominate(socket, claim, side),
+                What::Candidate(_) => Step::of(claim.write()),
+                What::Endpoint(index) => {
+                    let endpoint = endpoint(index);
+                    match self.is_own(endpoint) {
+                        true => endpoint.send(&self.process, claim, socket, bytes, flags),
+                        false => inherited(endpoint, claim, socket),
+                    }
+                }
+            };
+            if let Step::Turn(turn) = step {
+                return turn;
+            }
+        }
+    }
+
+    fn is_worth_it(&self, claim: Claim) -> bool {
+        let (messages, bytes) = claim.number.traffic();
+        let rules = self.process.rules();
+        messages >= rules.begin_after_messages || u64::from(bytes) >= rules.begin_after_bytes
+    }
+
+    /// Makes an endpoint of a connection that was worth it, or leaves it to the kernel for ever.
+    #[cold]
+    fn nominate(&self, socket: BorrowedFd<'_>, claim: Claim, side: Side) -> Step {
+        let made = self.background().and_then(|background| {
+            let mut endpoints = background.nominating();
+            if !claim.holds() {
+                return Some(None);
+            }
+            let (cookie, ends, is_nonblocking) = look_at(socket)?;
+            self.process.decide(ends.local(), ends.remote()).ok()?;
+            let endpoint = endpoints.take()?;
+            let meeting = Meeting { side, agreed: None };
+            endpoint.begin(socket.as_raw_fd(), cookie, meeting, is_nonblocking, forks::forks());
+            claim.number.become_(What::Endpoint(endpoint.index));
+            Some(Some((background, endpoint, cookie, ends)))
+        });
+        match made {
+            Some(Some((background, endpoint, cookie, ends))) => {
+                background.meet(self.process.domain(), endpoint, cookie, ends);
+            }
+            Some(None) => {}
+            // The kernel's for ever.
+            None => _ = claim.number.forget(),
+        }
+        Step::Again
+    }
+
+    /// Leaves a connection to the kernel for ever, as soon as what is in its windows is received.
+    pub fn forbid(&self, socket: BorrowedFd<'_>, why: Why) {
+        let Some(number) = numbers::number(socket.as_raw_fd()) else { return };
+        match number.claim().0 {
+            What::Unknown => {}
+            What::Candidate(_) => _ = number.forget(),
+            What::Endpoint(index) => self.forbid_endpoint(endpoint(index), why),
+        }
+    }
+
+    /// As [`Sockets::forbid`], of an endpoint.
+    pub fn forbid_endpoint(&self, endpoint: &Endpoint, why: Why) {
+        if !self.is_own(endpoint) {
+            return;
+        }
+        endpoint.forbid(why);
+        endpoint.send_no_more(&mut endpoint.lock_writer());
+        endpoint.stop_reading(&self.process, &mut endpoint.lock_reader());
+    }
+
+    /// The program is about to shut its socket down: what it sent is in order before that.
+    pub fn shutdown(&self, socket: BorrowedFd<'_>, how: Shutdown) {
+        if how != Shutdown::Read
+            && let Some(endpoint) = self.endpoint(socket.as_raw_fd())
+        {
+            endpoint.send_no_more(&mut endpoint.lock_writer());
+        }
+    }
+
+    /// The number is about to be closed, or to become another descriptor's. Unread bytes of the window make the kernel reset the connection, as
+    /// unread bytes of the socket do.
+    pub fn close(&self, socket: BorrowedFd<'_>) {
+        let Some(number) = numbers::number(socket.as_raw_fd()) else { return };
+        let What::Endpoint(index) = number.forget() else { return };
+        let endpoint = endpoint(index);
+        if !self.is_own(endpoint) {
+            return;
+        }
+        if endpoint.has_news() {
+            let _ = sockopt::set_socket_linger(socket, Some(std::time::Duration::ZERO));
+        }
+        let window_bytes = std::mem::take(&mut endpoint.lock_reader().window_bytes);
+        self.process.give_memory(window_bytes);
+        if let (Some(cookie), Some(background)) = (endpoint.end(), self.background()) {
+            background.release(endpoint, cookie);
+        }
+    }
+
+    /// The program made a call wait or not wait (`O_NONBLOCK`).
+    pub fn set_nonblocking(&self, number: RawFd, is_nonblocking: bool) {
+        if let Some(endpoint) = self.endpoint(number) {
+            endpoint.is_nonblocking.store(is_nonblocking, Ordering::Relaxed);
+        }
+    }
+
+    /// Bytes that a receive would find (`FIONREAD`); `None`: the kernel knows. At most a message of the window is counted.
+    pub fn unread_bytes(&self, socket: BorrowedFd<'_>) -> Option<Result<usize, Errno>> {
+        let endpoint = self.endpoint(socket.as_raw_fd())?;
+        if !endpoint.may_have_news.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mut most = vec![0; self.process.window_bytes()];
+        let out = &mut [IoSliceMut::new(&mut most)];
+        match self.receive(socket, out, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+            Turn::Kernel(_) => None,
+            Turn::Done(Err(Errno::AGAIN)) => Some(Ok(0)),
+            Turn::Done(found) => Some(found),
+        }
+    }
+
+    /// Bytes of the window that the other program has not got, which the kernel does not know of (`SIOCOUTQ`).
+    pub fn unsent_bytes(&self, socket: BorrowedFd<'_>) -> Option<usize> {
+        let endpoint = self.endpoint(socket.as_raw_fd())?;
+        let writer = endpoint.lock_writer();
+        let stream = writer.stream.as_ref().filter(|stream| stream.path() == beeline_ledger::Path::Window)?;
+        Some(stream.untaken_bytes() as usize)
+    }
+
+    /// This process is a child of fork. Its parent's connections are its parent's; its own begin anew.
+    pub fn in_child(&self) {
+        forks::in_child();
+        self.process.begin_anew();
+    }
+}
+
+/// The cookie and the ends of a connection, and whether its calls wait; `None` where the kernel does not say, or it is none.
+fn look_at(socket: BorrowedFd<'_>) -> Option<(u64, ConnectionEnds, bool)> {
+    // Senders that are not registered fence each message.
+    if !membarrier::is_registered() {
+        let _ = membarrier::register();
+    }
+    if !beeline_tcp::is_tcp(socket) || beeline_tcp::state(socket).ok()? != State::Established {
+        return None;
+    }
+    // Bytes of a cork wait in the kernel, behind which the window would not.
+    if sockopt::tcp_cork(socket).ok()? || sockopt::socket_oobinline(socket).ok()? {
+        return None;
+    }
+    let cookie = beeline_tcp::cookie(socket).ok()?;
+    let ends = ConnectionEnds::of(socket).ok()?;
+    let flags = fcntl_getfl(socket).ok()?;
+    debug_assert_eq!(sockopt::socket_protocol(socket), Ok(Some(ipproto::TCP)));
+    Some((cookie, ends, flags.contains(OFlags::NONBLOCK)))
+}
+
+/// A child uses a connection that its parent carries by windows: bytes would be missing for one of them, so nobody gets any.
+#[cold]
+fn inherited(endpoint: &Endpoint, claim: Claim, socket: BorrowedFd<'_>) -> Step {
+    let _ = claim.number.forget();
+    Step::Turn(Turn::Done(Err(endpoint.reset(socket, &"a child of fork uses it"))))
+}

@@ -1,0 +1,178 @@
+//! Waiting of one call: it looks for a while, and then sleeps on the socket and a bell.
+
+use std::os::fd::BorrowedFd;
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use beeline_socket_rules::Spin;
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, socket_timeout};
+
+use crate::counts::Count;
+use crate::endpoint::{Endpoint, Reader};
+use crate::poll::poll_for;
+use crate::process::Process;
+use crate::sleepers::OwnBell;
+
+/// Looks at the window between two looks at the clock.
+const LOOKS: u32 = 64;
+/// How long the socket is left alone while the window has nothing: an end, and bytes behind a change of path, are seen so much later.
+const SOCKET_EVERY: Duration = Duration::from_micros(20);
+/// Halvings of the time of spinning, where it did not pay.
+const MOST_SHIFT: u8 = 4;
+/// How long a thread sleeps that nobody can ring.
+const UNRUNG: Duration = Duration::from_millis(1);
+
+/// What a call that found nothing does next.
+pub(crate) enum Pause {
+    /// Look again.
+    Again,
+    /// It has ended without a byte.
+    Over(Errno),
+}
+
+pub(crate) struct Waiting<'a> {
+    process: &'a Process,
+    socket: BorrowedFd<'a>,
+    waits: bool,
+    looks: u32,
+    started: Option<Started>,
+}
+
+struct Started {
+    at: Instant,
+    spin: Option<Duration>,
+    socket_looked_at: Instant,
+    /// When the call ends, if its socket has a time-out.
+    ends_at: Option<Instant>,
+    is_socket_due: bool,
+}
+
+impl<'a> Waiting<'a> {
+    pub(crate) fn new(process: &'a Process, socket: BorrowedFd<'a>, waits: bool) -> Self {
+        Waiting { process, socket, waits, looks: 0, started: None }
+    }
+
+    /// Whether the socket is to be looked at beside the window.
+    pub(crate) fn is_socket_due(&self) -> bool {
+        // A call that does not wait has one look at everything.
+        !self.waits || self.started.as_ref().is_some_and(|started| started.is_socket_due)
+    }
+
+    /// Whether it found nothing before.
+    pub(crate) fn has_paused(&self) -> bool {
+        self.looks > 0
+    }
+
+    /// Lets go of the lock, if somebody wants it, and waits a little.
+    pub(crate) fn pause(&mut self, endpoint: &Endpoint, reader: MutexGuard<'_, Reader>) -> Pause {
+        if !self.waits {
+            return Pause::Over(Errno::AGAIN);
+        }
+        std::hint::spin_loop();
+        self.looks += 1;
+        if !self.looks.is_multiple_of(LOOKS)
+            && self.started.as_ref().is_none_or(|started| !started.is_socket_due)
+        {
+            return self.stay(endpoint, reader);
+        }
+        let now = Instant::now();
+        let shift = reader.spin_shift;
+        let started = self.started.get_or_insert_with(|| Started {
+            at: now,
+            spin: match self.process.rules().spin {
+                Spin::For(spin) => Some(spin / (1 << shift)),
+                Spin::Forever => None,
+            },
+            socket_looked_at: now,
+            ends_at: None,
+            is_socket_due: false,
+        });
+        let is_spent = started.spin.is_some_and(|spin| now - started.at >= spin);
+        if !is_spent || !started.is_socket_due {
+            // Before it sleeps it looks at everything once.
+            let is_due = is_spent || now - started.socket_looked_at >= SOCKET_EVERY;
+            if is_due {
+                started.socket_looked_at = now;
+            }
+            started.is_socket_due = is_due;
+            return self.stay(endpoint, reader);
+        }
+        let mut reader = reader;
+        reader.spin_shift = (shift + 1).min(MOST_SHIFT);
+        drop(reader);
+        self.sleep(endpoint)
+    }
+
+    fn stay(&self, endpoint: &Endpoint, reader: MutexGuard<'_, Reader>) -> Pause {
+        drop(reader);
+        if endpoint.wanted.load(Ordering::Relaxed) > 0 {
+            std::thread::yield_now();
+        }
+        Pause::Again
+    }
+
+    #[cold]
+    fn sleep(&mut self, endpoint: &Endpoint) -> Pause {
+        let now = Instant::now();
+        let ends_at = match self.ends_at(now) {
+            Ok(ends_at) => ends_at,
+            Err(errno) => return Pause::Over(errno),
+        };
+        let slept = self.sleep_until(endpoint, ends_at, now);
+        if let Some(started) = &mut self.started {
+            started.at = Instant::now();
+            started.is_socket_due = true;
+        }
+        match slept {
+            Err(Errno::INTR) if self.is_restarted(ends_at) => Pause::Again,
+            Err(errno) => Pause::Over(errno),
+            Ok(()) if ends_at.is_some_and(|ends_at| ends_at <= Instant::now()) => Pause::Over(Errno::AGAIN),
+            Ok(()) => Pause::Again,
+        }
+    }
+
+    /// When the call ends by its socket's time-out, which is counted from when it first has to wait.
+    fn ends_at(&mut self, now: Instant) -> Result<Option<Instant>, Errno> {
+        let Some(started) = &mut self.started else { return Ok(None) };
+        if started.ends_at.is_none() {
+            let timeout = socket_timeout(self.socket, Timeout::Recv)?;
+            started.ends_at = timeout.and_then(|timeout| started.at.checked_add(timeout));
+        }
+        Ok(started.ends_at.inspect(|_| debug_assert!(now >= started.at)))
+    }
+
+    fn sleep_until(&self, endpoint: &Endpoint, ends_at: Option<Instant>, now: Instant) -> Result<(), Errno> {
+        let left = ends_at.map(|ends_at| ends_at.saturating_duration_since(now));
+        let bell = OwnBell::of_this_thread().ok().filter(|bell| endpoint.add_bell(bell));
+        let Some(bell) = bell else {
+            let left = left.map_or(UNRUNG, |left| left.min(UNRUNG));
+            return poll_for(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(left));
+        };
+        bell.announce();
+        let slept = if endpoint.is_worth_a_look(endpoint.lock_reader()) {
+            Ok(())
+        } else {
+            let ringing = bell.bell();
+            let mut watched =
+                [PollFd::new(&self.socket, PollFlags::IN), PollFd::new(&ringing, PollFlags::IN)];
+            let slept = poll_for(&mut watched, left);
+            endpoint.counts.add(Count::Sleeps, 1);
+            let is_rung = !watched[1].revents().is_empty();
+            if is_rung {
+                bell.clear();
+            }
+            slept
+        };
+        bell.withdraw();
+        endpoint.remove_bell(&bell);
+        slept
+    }
+
+    /// Whether a call of the kernel's would be made again behind a signal's handler.
+    fn is_restarted(&self, ends_at: Option<Instant>) -> bool {
+        ends_at.is_none() && self.process.restarts_calls()
+    }
+}

@@ -20,7 +20,7 @@ impl Run {
     /// # Errors
     /// The kernel has no random number.
     pub fn of_this_process() -> std::io::Result<Self> {
-        let number = getrandom::u64().map_err(std::io::Error::from)?.max(1);
+        let number = getrandom::u64().map_err(|error| std::io::Error::other(error.to_string()))?.max(1);
         let Recorded { pid, start, .. } = Recorded::of_this_process();
         Ok(Run { number, pid, start })
     }

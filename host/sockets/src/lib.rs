@@ -18,6 +18,7 @@ mod memory;
 mod numbers;
 mod poll;
 mod process;
+pub mod readiness;
 mod receive;
 mod send;
 mod sleepers;

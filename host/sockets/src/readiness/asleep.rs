@@ -1,0 +1,48 @@
+//! The threads of one set that sleep.
+//!
+//! A sender rings once for an announcement. Whichever thread wakes looks for all; before it leaves it announces again for those that
+//! sleep on, and looks once more, so that a byte that came meanwhile wakes one of them.
+
+use super::sync::{AtomicU32, Ordering};
+use super::watched::Sleeper;
+
+/// How many threads sleep, or are about to.
+#[derive(Debug)]
+pub(crate) struct Asleep(AtomicU32);
+
+impl Asleep {
+    pub(crate) fn new() -> Self {
+        Asleep(AtomicU32::new(0))
+    }
+
+    /// Announces one more. The caller looks once more behind it, sleeps, and calls [`Self::leave`].
+    pub(crate) fn enter(&self, sleeper: &impl Sleeper) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        sleeper.announce();
+    }
+
+    pub(crate) fn leave(&self, sleeper: &impl Sleeper) {
+        sleeper.withdraw();
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_any(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+
+    /// For a thread that leaves the set, whatever it found: wakes another when `has_more` says that there is something to report.
+    ///
+    /// The number may be an old one. The thread that it misses has announced itself behind the caller's last look under the set's lock, and its own last
+    /// look is to come.
+    pub(crate) fn pass_on(&self, sleeper: &impl Sleeper, has_more: impl FnOnce() -> bool) {
+        if !self.is_any() {
+            return;
+        }
+        // The caller may have cleared what a sender rang for the announcement that there was.
+        sleeper.announce();
+        if has_more() {
+            sleeper.ring();
+        }
+        sleeper.withdraw();
+    }
+}

@@ -1,0 +1,76 @@
+//! A connection as a set or a poll sees it, and whom its sender wakes.
+
+use std::os::fd::{BorrowedFd, RawFd};
+
+/// A connection as a set sees it: a handle of an endpoint that is never freed.
+pub trait Watched: Copy + Send + Sync + 'static {
+    /// Whom its sender can wake.
+    type Sleeper: Sleeper;
+
+    /// Whether a receive would find something that the kernel does not tell of: bytes in the window, or an entry of the ledger that was not come to.
+    /// No system call.
+    fn has_news(self) -> bool;
+
+    /// How many bytes were received by this side. An edge is reported again when this changed.
+    fn taken_bytes(self) -> u64;
+
+    /// A number that changes when more arrives than the receiver has seen. An edge is reported again when this changed. An endpoint that keeps none
+    /// answers the default, and then bytes that arrive behind others that nobody took are no edge.
+    fn arrivals(self) -> u64 {
+        0
+    }
+
+    /// Whether bytes can come by the window at all. While this is false, what the kernel says is the whole truth.
+    fn may_have_news(self) -> bool;
+
+    /// Adds whom the sender rings; false where there is no place.
+    fn add_sleeper(self, sleeper: &Self::Sleeper) -> bool;
+
+    /// Takes back one [`Self::add_sleeper`]. Does nothing for a sleeper that the connection does not have.
+    fn remove_sleeper(self, sleeper: &Self::Sleeper);
+}
+
+/// Whom senders ring: a thread or a set. Its bell is readable from a ring to the next [`Self::clear`].
+pub trait Sleeper: Send + Sync + 'static {
+    /// What stands in the set, or in the list of the poll.
+    fn bell(&self) -> BorrowedFd<'_>;
+
+    /// Says that a thread is about to sleep, and passes a barrier against the senders' looks. The caller looks once more behind it. A sender rings
+    /// once for an announcement, so a further one has it ring again. Each is taken back once.
+    fn announce(&self);
+
+    /// Takes one announcement back. The sleeper stays announced while there are others.
+    fn withdraw(&self);
+
+    /// Makes the bell unreadable. False where the descriptor is not the bell's any more.
+    fn clear(&self) -> bool;
+
+    /// Rings its own bell, announced or not.
+    fn ring(&self);
+}
+
+/// What a number in the list of a poll is.
+#[derive(Debug)]
+pub enum Found<W, P> {
+    /// No connection that could leave the kernel.
+    Unknown,
+    /// A connection of which the kernel knows everything, and will while the pass is kept.
+    Kernel(P),
+    /// A connection whose bytes may come by a window.
+    Watched(W),
+}
+
+/// The connections of a process, by number.
+pub trait Connections {
+    type Watched: Watched;
+    /// Keeps a connection with the kernel until it is dropped.
+    type Pass;
+
+    /// Whether any number may be a connection at all. One load.
+    fn are_any(&self) -> bool;
+
+    fn find(&self, number: RawFd) -> Found<Self::Watched, Self::Pass>;
+
+    /// Has a connection go back to the kernel for ever: a poll watches it that no sender can wake.
+    fn forbid(&self, number: RawFd);
+}

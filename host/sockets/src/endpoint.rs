@@ -49,6 +49,8 @@ pub struct Endpoint {
     pub(crate) is_nonblocking: AtomicBool,
     /// Whether bytes may come by the window.
     pub(crate) may_have_news: AtomicBool,
+    /// The cookie of the connection that the program's set has room for, so that its window may begin.
+    pub(crate) admitted: AtomicU64,
     pub(crate) counts: Counts,
     /// Threads that want a lock that somebody has who spins.
     pub(crate) wanted: AtomicU32,
@@ -116,6 +118,7 @@ impl Endpoint {
             made_in: AtomicU32::new(0),
             is_nonblocking: AtomicBool::new(false),
             may_have_news: AtomicBool::new(false),
+            admitted: AtomicU64::new(0),
             counts: Counts::default(),
             wanted: AtomicU32::new(0),
             meeting: Mutex::new(None),

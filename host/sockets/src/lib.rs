@@ -25,12 +25,12 @@ mod sleepers;
 mod sockets;
 mod turn;
 mod waiting;
+mod watching;
 mod words;
 
 pub use counts::Traffic;
 pub use endpoint::Endpoint;
 pub use numbers::Pass;
-pub use process::OnNews;
 pub use sleepers::{OwnBell, SleeperId};
 pub use sockets::Sockets;
 pub use turn::Turn;

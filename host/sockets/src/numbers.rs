@@ -4,7 +4,7 @@
 //! number is may change while a thread is inside a call on it: whoever has taken the lock of an endpoint looks again.
 
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
 
 use beeline_tcp::Side;
 
@@ -17,6 +17,7 @@ const ACCEPTED: u32 = 2;
 /// Before the number of an endpoint.
 const FIRST_ENDPOINT: u32 = 16;
 
+static ARE_ANY: AtomicBool = AtomicBool::new(false);
 static NUMBERS: [Number; MOST] = [const { Number::new() }; MOST];
 
 /// What is known of one number.
@@ -78,6 +79,12 @@ impl What {
     }
 }
 
+/// Whether any number was ever a connection. One load.
+#[inline]
+pub(crate) fn are_any() -> bool {
+    ARE_ANY.load(Ordering::Relaxed)
+}
+
 /// The entry of a number; `None` above the table.
 #[inline]
 pub(crate) fn number(number: RawFd) -> Option<&'static Number> {
@@ -110,6 +117,9 @@ impl Number {
 
     /// Begins a connection, of which nothing is known yet.
     pub(crate) fn begin(&self, side: Side) {
+        if !are_any() {
+            ARE_ANY.store(true, Ordering::Relaxed);
+        }
         self.messages.store(0, Ordering::Relaxed);
         self.bytes.store(0, Ordering::Relaxed);
         self.what.store(What::Candidate(side).word(), Ordering::Release);

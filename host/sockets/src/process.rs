@@ -1,7 +1,6 @@
 //! What calls on every connection of a process have in common.
 
 use std::net::SocketAddr;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use beeline_domain::DomainConfig;
@@ -9,9 +8,8 @@ use beeline_socket_rules::{Rules, Settings, Why};
 
 use crate::endpoint::Endpoint;
 use crate::memory::WINDOW_PLACE_BYTES;
-
-/// Is told of a connection whose bytes may come by a window from now on.
-pub type OnNews = fn(&'static Endpoint);
+use crate::readiness::Sets;
+use crate::sleepers::OwnBell;
 
 /// Rules, the memory that is left, and who is told of what.
 pub(crate) struct Process {
@@ -19,13 +17,14 @@ pub(crate) struct Process {
     domain: DomainConfig,
     memory_left: AtomicUsize,
     restarts: AtomicBool,
-    on_news: OnceLock<OnNews>,
+    sets: Sets<&'static Endpoint>,
 }
 
 impl Process {
     pub(crate) fn new(settings: Settings, domain: DomainConfig) -> Self {
         let memory_left = AtomicUsize::new(memory_bytes(&settings));
-        Process { settings, domain, memory_left, restarts: AtomicBool::new(true), on_news: OnceLock::new() }
+        let sets = Sets::new(|| OwnBell::new().ok());
+        Process { settings, domain, memory_left, restarts: AtomicBool::new(true), sets }
     }
 
     pub(crate) fn rules(&self) -> &Rules {
@@ -57,17 +56,13 @@ impl Process {
 
     /// In a child of fork, which has no windows.
     pub(crate) fn begin_anew(&self) {
+        self.sets.forked();
         self.memory_left.store(memory_bytes(&self.settings), Ordering::Relaxed);
     }
 
-    pub(crate) fn tell_news_to(&self, on_news: OnNews) {
-        let _ = self.on_news.set(on_news);
-    }
-
-    pub(crate) fn began_reading(&self, endpoint: &'static Endpoint) {
-        if let Some(on_news) = self.on_news.get() {
-            on_news(endpoint);
-        }
+    /// The program's epoll sets.
+    pub(crate) fn sets(&self) -> &Sets<&'static Endpoint> {
+        &self.sets
     }
 
     pub(crate) fn set_restarts_calls(&self, restarts: bool) {

@@ -26,7 +26,6 @@ mod sync;
 mod wait;
 mod watched;
 
-pub use budget::Spin;
 pub use entry::PollEntry;
 pub use kernel::{Clock, EpollKernel, PollKernel, SelectKernel};
 pub use poll::poll;

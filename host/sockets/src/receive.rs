@@ -81,6 +81,8 @@ impl Endpoint {
                 return Step::Turn(Turn::Done(Err(errno)));
             }
             if !self.is_reading(process, &mut reader, claim, socket) {
+                drop(reader);
+                self.ask_set(process);
                 return match got.bytes {
                     0 => Step::of(claim.read()),
                     bytes => Step::Turn(Turn::Done(Ok(bytes))),
@@ -154,7 +156,7 @@ impl Endpoint {
         socket: BorrowedFd<'_>,
     ) -> bool {
         let Some((side, agreed)) = self.agreed() else { return false };
-        if !claim.number.has_no_reads() {
+        if !self.is_admitted() || !claim.number.has_no_reads() {
             return false;
         }
         let taken = match Tcp::new(socket, side).taken_bytes() {
@@ -177,7 +179,6 @@ impl Endpoint {
         reader.slot = Some(agreed);
         reader.window_bytes = bytes;
         self.may_have_news.store(true, Ordering::Release);
-        process.began_reading(self);
         true
     }
 

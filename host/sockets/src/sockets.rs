@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use beeline_domain::{ConnectionEnds, DomainConfig};
 use beeline_mmio::membarrier;
-use beeline_socket_rules::{Settings, Why};
+use beeline_socket_rules::{Settings, Spin, Why};
 use beeline_tcp::{Side, State};
 use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
@@ -18,7 +18,8 @@ use crate::endpoint::{Endpoint, Meeting};
 use crate::endpoints::endpoint;
 use crate::forks::{self, OfProcess};
 use crate::numbers::{self, Claim, Number, Pass, What};
-use crate::process::{OnNews, Process};
+use crate::process::Process;
+use crate::readiness::Sets;
 use crate::turn::{Step, Turn};
 
 /// Connections of TCP whose bytes this process carries by windows where the other process does so too.
@@ -39,9 +40,15 @@ impl Sockets {
         Sockets { process: Process::new(settings, domain), processes: OfProcess::new() }
     }
 
-    /// Has a function be told of each connection whose bytes may come by a window; once.
-    pub fn tell_news_to(&self, on_news: OnNews) {
-        self.process.tell_news_to(on_news);
+    /// The program's epoll sets. Hooks tell them of every set that the program makes, of every change of a registration, and of every number
+    /// that is closed or made anew.
+    pub fn sets(&self) -> &Sets<&'static Endpoint> {
+        self.process.sets()
+    }
+
+    /// How long a call looks before it sleeps.
+    pub fn spin(&self) -> Spin {
+        self.process.rules().spin
     }
 
     /// Whether calls are made again that a signal interrupts, as the kernel does it where every handler was installed with `SA_RESTART`.
@@ -83,7 +90,7 @@ impl Sockets {
         }
     }
 
-    fn is_own(&self, endpoint: &Endpoint) -> bool {
+    pub(crate) fn is_own(&self, endpoint: &Endpoint) -> bool {
         endpoint.made_in.load(Ordering::Relaxed) == forks::forks()
     }
 

@@ -14,13 +14,14 @@ use std::thread;
 use std::time::Duration;
 
 use beeline_socket_engine::readiness::*;
+use beeline_socket_rules::Spin;
 use readiness::*;
 use rustix::io::Errno;
 
 const IN: i16 = 0x01;
 const OUT: i16 = 0x04;
 const HUP: i16 = 0x10;
-const NEVER: Spin = Spin::UpTo(Duration::ZERO);
+const NEVER: Spin = Spin::For(Duration::ZERO);
 
 /// Connections by number, and what became of them.
 #[derive(Default)]
@@ -160,6 +161,7 @@ fn connection_that_cannot_ring_is_forbidden_and_looked_at_in_short_sleeps() {
     assert_eq!(world.forbidden.lock().unwrap()[0], one.0.as_raw_fd());
     // A thread that has no bell looks as often.
     let mut kernel = Real::of_polls();
+    kernel.time = Time::steps_of_microseconds(100);
     assert_eq!(poll(&world, &mut entries, &mut kernel, limit, NEVER, || None::<Own>), Ok(0));
     assert!(kernel.sleeps.len() > 2);
 }
@@ -181,7 +183,7 @@ fn no_wake_up_is_lost_between_threads_that_poll() {
                 for turn in 0..5000 {
                     while !own.take() {
                         let mut entries = [entry(one.0.as_raw_fd(), IN)];
-                        let spin = Spin::UpTo(Duration::from_micros(turn % 7));
+                        let spin = Spin::For(Duration::from_micros(turn % 7));
                         let limit = Some(Duration::from_secs(20));
                         let polled =
                             poll(&world, &mut entries, &mut Real::of_polls(), limit, spin, || bell.clone());

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use beeline_socket_engine::readiness::*;
+use beeline_socket_rules::Spin;
 use proptest::prelude::*;
 use readiness::*;
 use rustix::event::epoll::{self, EventFlags};
@@ -171,8 +172,7 @@ impl World {
         kernel.time = Time::Steps(Arc::clone(&self.microseconds), step);
         let mut out = room(most);
         let set = self.sets.find(self.epoll.as_raw_fd()).unwrap();
-        let ready =
-            set.wait(&mut kernel, &mut out, Some(Duration::ZERO), Spin::UpTo(Duration::ZERO)).unwrap();
+        let ready = set.wait(&mut kernel, &mut out, Some(Duration::ZERO), Spin::For(Duration::ZERO)).unwrap();
         let asked_kernel = kernel.looks > 0 || !kernel.sleeps.is_empty();
         let told = told(&out[..ready]);
         let mut seen = [None; MEMBERS];

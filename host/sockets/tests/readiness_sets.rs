@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use beeline_socket_engine::readiness::*;
+use beeline_socket_rules::Spin;
 use readiness::*;
 use rustix::event::epoll::{self, Event, EventFlags};
 use rustix::io::Errno;
@@ -19,7 +20,7 @@ use rustix::io::Errno;
 const IN: EventFlags = EventFlags::IN;
 const OUT: EventFlags = EventFlags::OUT;
 const ET: EventFlags = EventFlags::ET;
-const NEVER: Spin = Spin::UpTo(Duration::ZERO);
+const NEVER: Spin = Spin::For(Duration::ZERO);
 
 /// A set of the kernel and its twin.
 struct Fixture {

@@ -12,6 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use beeline_socket_engine::readiness::*;
+use beeline_socket_rules::Spin;
 use nix::sys::pthread::{Pthread, pthread_kill, pthread_self};
 use nix::sys::signal::Signal;
 use readiness::*;
@@ -20,8 +21,8 @@ use rustix::io::Errno;
 
 const IN: EventFlags = EventFlags::IN;
 const ET: EventFlags = EventFlags::ET;
-const NEVER: Spin = Spin::UpTo(Duration::ZERO);
-const SHORT: Spin = Spin::UpTo(Duration::from_micros(5));
+const NEVER: Spin = Spin::For(Duration::ZERO);
+const SHORT: Spin = Spin::For(Duration::from_micros(5));
 
 struct Fixture {
     sets: &'static Sets<Connection>,

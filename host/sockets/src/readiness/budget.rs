@@ -3,14 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How long a call may spin before it sleeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spin {
-    /// At most this, less where waits are longer than that; zero never spins.
-    UpTo(Duration),
-    /// It never sleeps.
-    Forever,
-}
+use beeline_socket_rules::Spin;
 
 /// The budget of one set or thread. It is doubled when a wait ended within the most that is allowed, and halved when it did not,
 /// as the kernel's halt polling does it.
@@ -29,14 +22,14 @@ impl Budget {
 
     /// How long to spin now; `None` is for ever.
     pub(crate) fn now(&self, spin: Spin) -> Option<Duration> {
-        let Spin::UpTo(most) = spin else { return None };
+        let Spin::For(most) = spin else { return None };
         let most = most.as_nanos() as u64;
         Some(Duration::from_nanos(self.nanoseconds.load(Ordering::Relaxed).min(most)))
     }
 
     /// A wait that nothing was ready for at first has ended after `waited`.
     pub(crate) fn waited(&self, spin: Spin, waited: Duration) {
-        let Spin::UpTo(most) = spin else { return };
+        let Spin::For(most) = spin else { return };
         let most_nanoseconds = most.as_nanos() as u64;
         let old = self.nanoseconds.load(Ordering::Relaxed).min(most_nanoseconds);
         let new = if waited <= most {
@@ -53,7 +46,7 @@ impl Budget {
 mod tests {
     use super::*;
 
-    const MOST: Spin = Spin::UpTo(Duration::from_micros(64));
+    const MOST: Spin = Spin::For(Duration::from_micros(64));
 
     #[test]
     fn long_waits_halve_the_budget_and_short_ones_double_it() {
@@ -72,7 +65,7 @@ mod tests {
     #[test]
     fn zero_stays_zero_and_forever_has_no_end() {
         let budget = Budget::new();
-        let never = Spin::UpTo(Duration::ZERO);
+        let never = Spin::For(Duration::ZERO);
         budget.waited(never, Duration::ZERO);
         assert_eq!(budget.now(never), Some(Duration::ZERO));
         assert_eq!(budget.now(Spin::Forever), None);

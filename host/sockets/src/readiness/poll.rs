@@ -7,10 +7,11 @@ use std::ops::ControlFlow;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
+use beeline_socket_rules::Spin;
 use rustix::io::Errno;
 use smallvec::SmallVec;
 
-use super::budget::{Budget, Spin};
+use super::budget::Budget;
 use super::call::{ASK_EVERY, Call, LOOKS_PER_TIME, SPIN_ASK_EVERY, UNRUNG_SLEEP};
 use super::entry::PollEntry;
 use super::kernel::PollKernel;

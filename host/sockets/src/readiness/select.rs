@@ -3,10 +3,10 @@
 use std::os::fd::RawFd;
 use std::time::Duration;
 
+use beeline_socket_rules::Spin;
 use rustix::io::Errno;
 use smallvec::SmallVec;
 
-use super::budget::Spin;
 use super::entry::PollEntry;
 use super::kernel::SelectKernel;
 use super::poll::poll;

@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use beeline_socket_rules::Spin;
 use rustix::event::epoll::Event;
 use rustix::io::Errno;
 
-use super::budget::Spin;
 use super::call::{ASK_EVERY, Call, LOOKS_PER_TIME, SPIN_ASK_EVERY, UNRUNG_SLEEP};
 use super::kernel::EpollKernel;
 use super::members::join;

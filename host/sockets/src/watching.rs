@@ -1,0 +1,142 @@
+//! Endpoints and their bells as sets and polls see them, and the question to a connection's set that comes before its window begins.
+
+use std::os::fd::{BorrowedFd, RawFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use beeline_socket_rules::Why;
+
+use crate::endpoint::{Endpoint, Stage};
+use crate::endpoints::endpoint;
+use crate::numbers::{self, Pass, What};
+use crate::process::Process;
+use crate::readiness::{Begin, Connections, Found, Refusal, Sleeper, Watched};
+use crate::sleepers::OwnBell;
+use crate::sockets::Sockets;
+
+impl Endpoint {
+    /// Whether its set has room for its window, or no set watches it.
+    pub(crate) fn is_admitted(&self) -> bool {
+        // The window begins behind this look and the next one, at calls in the kernel: pairs with `find`.
+        self.admitted.load(Ordering::SeqCst) == self.cookie.load(Ordering::Relaxed)
+            && self.stage() == Stage::Agreed
+    }
+
+    /// Asks the set that watches it, unless it was asked, once the processes have agreed. No lock of the endpoint is held: the set looks at the window under its own.
+    #[inline]
+    pub(crate) fn ask_set(&'static self, process: &Process) {
+        if self.stage() == Stage::Agreed && !self.is_admitted() {
+            self.ask_set_now(process);
+        }
+    }
+
+    #[cold]
+    fn ask_set_now(&'static self, process: &Process) {
+        let Some((_, agreed)) = self.agreed() else { return };
+        // Bells are told by it.
+        self.lock_reader().slot.get_or_insert(agreed);
+        // First: a registration that is made meanwhile looks at it.
+        self.admitted.store(self.cookie.load(Ordering::Relaxed), Ordering::SeqCst);
+        match process.sets().begin(self.number.load(Ordering::Relaxed), self) {
+            Begin::Yes => {}
+            Begin::NotYet => self.admitted.store(0, Ordering::SeqCst),
+            Begin::Never(refusal) => {
+                self.admitted.store(0, Ordering::SeqCst);
+                self.forbid(refusal.into());
+            }
+        }
+    }
+}
+
+impl From<Refusal> for Why {
+    fn from(refusal: Refusal) -> Why {
+        match refusal {
+            Refusal::OneShot => Why::SetOneShot,
+            Refusal::Exclusive => Why::SetExclusive,
+            Refusal::ManySets | Refusal::SharedSet => Why::SetShared,
+            Refusal::NoBell => Why::Descriptors,
+        }
+    }
+}
+
+impl Watched for &'static Endpoint {
+    type Sleeper = Arc<OwnBell>;
+
+    fn has_news(self) -> bool {
+        Endpoint::has_news(self)
+    }
+
+    fn taken_bytes(self) -> u64 {
+        Endpoint::taken_bytes(self)
+    }
+
+    fn may_have_news(self) -> bool {
+        self.may_have_news.load(Ordering::Acquire) || self.is_admitted()
+    }
+
+    fn add_sleeper(self, sleeper: &Arc<OwnBell>) -> bool {
+        self.add_bell(sleeper)
+    }
+
+    fn remove_sleeper(self, sleeper: &Arc<OwnBell>) {
+        self.remove_bell(sleeper);
+    }
+}
+
+impl Sleeper for Arc<OwnBell> {
+    fn bell(&self) -> BorrowedFd<'_> {
+        OwnBell::bell(self)
+    }
+
+    fn announce(&self) {
+        OwnBell::announce(self);
+    }
+
+    fn withdraw(&self) {
+        OwnBell::withdraw(self);
+    }
+
+    fn clear(&self) -> bool {
+        OwnBell::clear(self)
+    }
+
+    fn ring(&self) {
+        OwnBell::ring(self);
+    }
+}
+
+impl Connections for Sockets {
+    type Watched = &'static Endpoint;
+    type Pass = Pass;
+
+    fn are_any(&self) -> bool {
+        numbers::are_any()
+    }
+
+    fn find(&self, number: RawFd) -> Found<&'static Endpoint, Pass> {
+        let Some(entry) = numbers::number(number) else { return Found::Unknown };
+        loop {
+            let (what, claim) = entry.claim();
+            let known = match what {
+                What::Unknown => return Found::Unknown,
+                What::Candidate(_) => None,
+                // A parent's has locks that a thread of the parent may have had.
+                What::Endpoint(index) => Some(endpoint(index)).filter(|endpoint| self.is_own(endpoint)),
+            };
+            if let Some(endpoint) = known.filter(|endpoint| endpoint.may_have_news()) {
+                return Found::Watched(endpoint);
+            }
+            // Counted before the second look: pairs with `is_admitted` of whoever begins its window, who looks at the count behind it.
+            let Some(pass) = claim.read() else { continue };
+            if known.is_none_or(|endpoint| !endpoint.may_have_news()) {
+                return Found::Kernel(pass);
+            }
+        }
+    }
+
+    fn forbid(&self, number: RawFd) {
+        if let Some(endpoint) = self.endpoint(number) {
+            self.forbid_endpoint(endpoint, Why::Poll);
+        }
+    }
+}

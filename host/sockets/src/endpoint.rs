@@ -15,6 +15,7 @@ use beeline_tcp::Side;
 use rustix::io::Errno;
 
 use crate::counts::{Count, Counts, Traffic};
+use crate::forks;
 use crate::memory::{OtherSleeper, Slot};
 use crate::sleepers::OwnBell;
 use crate::words::{Credits, Shared};
@@ -46,7 +47,15 @@ pub struct Endpoint {
     pub(crate) cookie: AtomicU64,
     /// The count of forks at which it was made: a child's is larger.
     pub(crate) made_in: AtomicU32,
+    /// Children of this process that cannot be the ones that use it: they were made before its last use here, or before it.
+    pub(crate) settled_children: AtomicU32,
+    /// What this process, or the one that it was forked from, has last claimed its words with.
+    claimed: AtomicU64,
     pub(crate) is_nonblocking: AtomicBool,
+    /// Whether its senders ring nobody: the words of bells are of the process that it was forked from.
+    has_no_bells: AtomicBool,
+    /// Whether a reset was told that the kernel knows nothing of: once.
+    pub(crate) end_was_told: AtomicBool,
     /// Whether bytes may come by the window.
     pub(crate) may_have_news: AtomicBool,
     /// The cookie of the connection that the program's set has room for, so that its window may begin.
@@ -116,7 +125,11 @@ impl Endpoint {
             number: AtomicI32::new(-1),
             cookie: AtomicU64::new(0),
             made_in: AtomicU32::new(0),
+            settled_children: AtomicU32::new(0),
+            claimed: AtomicU64::new(0),
             is_nonblocking: AtomicBool::new(false),
+            has_no_bells: AtomicBool::new(false),
+            end_was_told: AtomicBool::new(false),
             may_have_news: AtomicBool::new(false),
             admitted: AtomicU64::new(0),
             counts: Counts::default(),
@@ -182,7 +195,11 @@ impl Endpoint {
         self.number.store(number, Ordering::Relaxed);
         self.cookie.store(cookie, Ordering::Relaxed);
         self.made_in.store(forks, Ordering::Relaxed);
+        self.settled_children.store(forks::children(), Ordering::Relaxed);
+        self.claimed.store(0, Ordering::Relaxed);
         self.is_nonblocking.store(is_nonblocking, Ordering::Relaxed);
+        self.has_no_bells.store(false, Ordering::Relaxed);
+        self.end_was_told.store(false, Ordering::Relaxed);
         self.may_have_news.store(false, Ordering::Relaxed);
         self.counts.clear();
         self.why.store(0, Ordering::Relaxed);
@@ -244,6 +261,48 @@ impl Endpoint {
         self.counts.traffic()
     }
 
+    /// Makes it this process's, if it was forked after the last use, or has children that have a copy: of a family, whoever uses it first has it,
+    /// because what others know of it is of before. One of which nothing was carried yet is the kernel's.
+    #[cold]
+    pub(crate) fn claim(&self) -> bool {
+        let children = forks::children();
+        let slot = self.lock_reader().slot.clone().or_else(|| self.lock_writer().slot.clone());
+        if let Some(agreed) = slot {
+            let Some(claimed) = agreed.slot.claim(self.claimed.load(Ordering::Relaxed)) else { return false };
+            self.claimed.store(claimed, Ordering::Relaxed);
+        } else {
+            // Nothing says who of the family uses it.
+            self.forbid(Why::Forked);
+        }
+        self.settled_children.store(children, Ordering::Relaxed);
+        true
+    }
+
+    /// Makes an end that this process was forked with its own, and has it go back to the kernel: its words say where it is, its bells are its
+    /// parent's.
+    #[cold]
+    pub(crate) fn adopt(&self) -> bool {
+        // A thread of the parent's that was inside has left it half done.
+        let (Ok(reader), Ok(mut writer), Ok(mut bells), Ok(_meeting)) =
+            (self.reader.try_lock(), self.writer.try_lock(), self.bells.try_lock(), self.meeting.try_lock())
+        else {
+            return false;
+        };
+        let slot = reader.slot.clone().or_else(|| writer.slot.clone());
+        if let Some(agreed) = &slot {
+            if agreed.slot.claim(self.claimed.load(Ordering::Relaxed)).is_none() {
+                return false;
+            }
+            agreed.slot.set_own_rung(0);
+        }
+        bells.iter_mut().for_each(|bell| std::mem::forget(bell.take()));
+        writer.needs_fence = true;
+        self.made_in.store(forks::forks(), Ordering::Relaxed);
+        self.settled_children.store(0, Ordering::Relaxed);
+        self.has_no_bells.store(true, Ordering::Relaxed);
+        true
+    }
+
     /// Lets it go when its connection has ended: nothing of it is used from here on.
     pub(crate) fn end(&self) -> Option<u64> {
         let mut reader = self.lock_reader();
@@ -269,6 +328,9 @@ impl Endpoint {
 
     /// Has the sender ring this bell when it has stored something; false where four others are rung already.
     pub fn add_bell(&self, bell: &std::sync::Arc<OwnBell>) -> bool {
+        if self.has_no_bells.load(Ordering::Relaxed) {
+            return false;
+        }
         let Some(agreed) = self.lock_reader().slot.clone() else { return false };
         let mut bells = locked(&self.bells);
         let Some(free) = bells.iter().position(Option::is_none) else { return false };

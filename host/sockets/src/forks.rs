@@ -8,6 +8,8 @@ const MOST: usize = 256;
 
 /// Forks that led to this process since the library was loaded.
 static FORKS: AtomicU32 = AtomicU32::new(0);
+/// Children that this process has made.
+static CHILDREN: AtomicU32 = AtomicU32::new(0);
 
 /// One for each process of a family.
 #[derive(Debug)]
@@ -22,6 +24,18 @@ pub(crate) fn forks() -> u32 {
 /// This process is a child of fork, and has one thread.
 pub(crate) fn in_child() {
     FORKS.fetch_add(1, Ordering::Relaxed);
+    CHILDREN.store(0, Ordering::Relaxed);
+}
+
+/// Children that this process has made, or is about to make.
+#[inline]
+pub(crate) fn children() -> u32 {
+    CHILDREN.load(Ordering::Relaxed)
+}
+
+/// This process is about to make a child.
+pub(crate) fn before_fork() {
+    CHILDREN.fetch_add(1, Ordering::Relaxed);
 }
 
 impl<T> OfProcess<T> {

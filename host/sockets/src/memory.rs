@@ -40,6 +40,8 @@ const RUNG: usize = 0;
 const LINES: usize = 1;
 /// Receiver: what stands in a line of the window that has no message.
 const BLANK: usize = 2;
+/// Receiver: which process of a family has this end, as [`Slot::claim`] counts it.
+const HOLDER: usize = 3;
 /// Sender: the cookie of its socket, once all its words are in order.
 const OPEN: usize = 0;
 
@@ -218,6 +220,17 @@ impl Slot {
     #[inline]
     pub(crate) fn wants_rung(&self) -> u64 {
         self.receiver_says.load_acquire(RUNG)
+    }
+
+    /// Takes this end for the calling process, if none of its family has since `last`; returns what to give the next time.
+    pub(crate) fn claim(&self, last: u64) -> Option<u64> {
+        let receives = 1 - self.memory.side;
+        let word = self
+            .memory
+            .region
+            .word(self.memory.direction_at(self.slot, receives) + RECEIVER_SAYS_AT + 8 * HOLDER);
+        let next = last.wrapping_add(1);
+        word.compare_exchange(last, next).ok().map(|()| next)
     }
 
     /// Bells that this side wants to be rung; one thread at a time.

@@ -8,14 +8,20 @@ use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
 
 use beeline_tcp::Side;
 
+use crate::forks::forks;
+
 /// As many as a process can have (`fs.nr_open`) by default. Those above are the kernel's.
 const MOST: usize = 1 << 20;
 /// What a number is that is no connection of ours.
 const UNKNOWN: u32 = 0;
 const CONNECTED: u32 = 1;
 const ACCEPTED: u32 = 2;
-/// Before the number of an endpoint.
-const FIRST_ENDPOINT: u32 = 16;
+const SIDE: u32 = 0xff;
+/// Behind the side of a candidate: how many forks led to the process whose it is. A child's are none of its parent's, which may use them too.
+const FORKS_SHIFT: u32 = 8;
+const FORKS: u32 = 0xffff;
+/// Beside the index of an endpoint.
+const ENDPOINT: u32 = 1 << 31;
 
 static ARE_ANY: AtomicBool = AtomicBool::new(false);
 static NUMBERS: [Number; MOST] = [const { Number::new() }; MOST];
@@ -61,10 +67,11 @@ pub(crate) struct Claim {
 
 impl What {
     fn of(word: u32) -> What {
-        match word {
-            CONNECTED => What::Candidate(Side::Connected),
-            ACCEPTED => What::Candidate(Side::Accepted),
-            FIRST_ENDPOINT.. => What::Endpoint(word - FIRST_ENDPOINT),
+        let is_own = word >> FORKS_SHIFT == forks() & FORKS;
+        match word & SIDE {
+            _ if word & ENDPOINT != 0 => What::Endpoint(word & !ENDPOINT),
+            CONNECTED if is_own => What::Candidate(Side::Connected),
+            ACCEPTED if is_own => What::Candidate(Side::Accepted),
             _ => What::Unknown,
         }
     }
@@ -72,9 +79,9 @@ impl What {
     fn word(self) -> u32 {
         match self {
             What::Unknown => UNKNOWN,
-            What::Candidate(Side::Connected) => CONNECTED,
-            What::Candidate(Side::Accepted) => ACCEPTED,
-            What::Endpoint(index) => FIRST_ENDPOINT + index,
+            What::Candidate(Side::Connected) => CONNECTED | (forks() & FORKS) << FORKS_SHIFT,
+            What::Candidate(Side::Accepted) => ACCEPTED | (forks() & FORKS) << FORKS_SHIFT,
+            What::Endpoint(index) => ENDPOINT | index,
         }
     }
 }

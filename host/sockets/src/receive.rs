@@ -4,6 +4,7 @@ use std::io::IoSliceMut;
 use std::os::fd::BorrowedFd;
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use beeline_ledger::{Path, Received, Receiver};
 use beeline_socket_rules::Why;
@@ -17,6 +18,9 @@ use crate::numbers::Claim;
 use crate::process::{Process, random};
 use crate::turn::{Step, Turn};
 use crate::waiting::{Pause, Waiting};
+
+/// An end with bytes that the other side has not taken is looked at so long: whether that side is dead.
+const DEATH_IS_KNOWN_WITHIN: Duration = Duration::from_millis(5);
 
 /// What a call has got so far.
 struct Got<'a, 'b> {
@@ -96,6 +100,10 @@ impl Endpoint {
             match look {
                 Look::Some if got.leaves || !wants_all || got.is_full() => return got.done(),
                 Look::Some => continue,
+                Look::End if got.bytes == 0 && !leaves => {
+                    drop(reader);
+                    return Step::Turn(Turn::Done(self.end_of_stream()));
+                }
                 Look::End => return got.done(),
                 Look::Failed(errno) if got.bytes == 0 => return Step::Turn(Turn::Done(Err(errno))),
                 Look::Failed(errno) => {
@@ -110,6 +118,34 @@ impl Endpoint {
                 Pause::Over(_) if got.bytes > 0 => return got.done(),
                 Pause::Over(errno) => return Step::Turn(Turn::Done(Err(errno))),
             }
+        }
+    }
+
+    /// What a program is told behind the last byte: the end, or a reset where the process at the other end died with unread bytes of ours. The kernel
+    /// would see those in its socket; in a window nobody sees them.
+    #[cold]
+    fn end_of_stream(&self) -> Result<usize, Errno> {
+        let started = Instant::now();
+        loop {
+            let Some(writer) = self.try_lock_writer() else { return Ok(0) };
+            let (Some(stream), Some(agreed)) = (&writer.stream, &writer.slot) else { return Ok(0) };
+            let Some(peer) = &agreed.peer else { return Ok(0) };
+            if self.end_was_told.load(Ordering::Relaxed)
+                || stream.path() != Path::Window
+                || stream.untaken_bytes() == 0
+            {
+                return Ok(0);
+            }
+            if peer.departure().is_some() {
+                self.end_was_told.store(true, Ordering::Relaxed);
+                return Err(Errno::CONNRESET);
+            }
+            // It lives and has only shut down, or the kernel has not told of its death yet.
+            if started.elapsed() >= DEATH_IS_KNOWN_WITHIN {
+                return Ok(0);
+            }
+            drop(writer);
+            std::thread::sleep(DEATH_IS_KNOWN_WITHIN / 20);
         }
     }
 
@@ -203,12 +239,16 @@ impl Endpoint {
         if stream.path() == Path::Window && !waiting.is_socket_due() && stream.has_entry() == Ok(false) {
             return Look::Nothing;
         }
+        let before = got.bytes;
         let Some(room) = got.room() else { return Look::Some };
         // Which side it is only a count asks for.
         let found = stream.receive(room, &mut Tcp::new(socket, beeline_tcp::Side::Accepted));
         match self.found(found, got, socket) {
             Look::Some => {
                 if let Some(stream) = &mut reader.stream {
+                    if stream.path() == Path::Window {
+                        self.counts.add(Count::ReceivedByWindowBytes, (got.bytes - before) as u64);
+                    }
                     self.read_window(stream, got);
                 }
                 Look::Some

@@ -94,6 +94,27 @@ impl Sockets {
         endpoint.made_in.load(Ordering::Relaxed) == forks::forks()
     }
 
+    /// Whether no other process of the family can have used it: two loads.
+    #[inline]
+    fn is_usable(&self, endpoint: &Endpoint) -> bool {
+        self.is_own(endpoint) && endpoint.settled_children.load(Ordering::Relaxed) == forks::children()
+    }
+
+    /// The first use of an endpoint behind a fork, in either process. Where both have used it, nobody knows which byte comes next, so nobody gets any.
+    #[cold]
+    fn shared(&self, endpoint: &'static Endpoint, claim: Claim, socket: BorrowedFd<'_>) -> Step {
+        if self.is_own(endpoint) {
+            if endpoint.claim() {
+                return Step::Again;
+            }
+        } else if endpoint.adopt() {
+            self.forbid_endpoint(endpoint, Why::Forked);
+            return Step::Again;
+        }
+        let _ = claim.number.forget();
+        Step::Turn(Turn::Done(Err(endpoint.reset(socket, &"two processes of a family use it"))))
+    }
+
     /// Receives as much as has come, and waits for it as the program would.
     #[inline]
     pub fn receive(&self, socket: BorrowedFd<'_>, out: &mut [IoSliceMut<'_>], flags: RecvFlags) -> Turn {
@@ -107,9 +128,9 @@ impl Sockets {
                 What::Candidate(_) => Step::of(claim.read()),
                 What::Endpoint(index) => {
                     let endpoint = endpoint(index);
-                    match self.is_own(endpoint) {
+                    match self.is_usable(endpoint) {
                         true => endpoint.receive(&self.process, claim, socket, out, flags),
-                        false => inherited(endpoint, claim, socket),
+                        false => self.shared(endpoint, claim, socket),
                     }
                 }
             };
@@ -132,9 +153,9 @@ impl Sockets {
                 What::Candidate(_) => Step::of(claim.write()),
                 What::Endpoint(index) => {
                     let endpoint = endpoint(index);
-                    match self.is_own(endpoint) {
+                    match self.is_usable(endpoint) {
                         true => endpoint.send(&self.process, claim, socket, bytes, flags),
-                        false => inherited(endpoint, claim, socket),
+                        false => self.shared(endpoint, claim, socket),
                     }
                 }
             };
@@ -212,7 +233,8 @@ impl Sockets {
         let Some(number) = numbers::number(socket.as_raw_fd()) else { return };
         let What::Endpoint(index) = number.forget() else { return };
         let endpoint = endpoint(index);
-        if !self.is_own(endpoint) {
+        // A child may use it after this: it is ended by whoever has used it last, and else by the kernel.
+        if !self.is_usable(endpoint) {
             return;
         }
         if endpoint.has_news() {
@@ -255,6 +277,11 @@ impl Sockets {
         Some(stream.untaken_bytes() as usize)
     }
 
+    /// This process is about to fork.
+    pub fn before_fork(&self) {
+        forks::before_fork();
+    }
+
     /// This process is a child of fork. Its parent's connections are its parent's; its own begin anew.
     pub fn in_child(&self) {
         forks::in_child();
@@ -280,11 +307,4 @@ fn look_at(socket: BorrowedFd<'_>) -> Option<(u64, ConnectionEnds, bool)> {
     let flags = fcntl_getfl(socket).ok()?;
     debug_assert_eq!(sockopt::socket_protocol(socket), Ok(Some(ipproto::TCP)));
     Some((cookie, ends, flags.contains(OFlags::NONBLOCK)))
-}
-
-/// A child uses a connection that its parent carries by windows: bytes would be missing for one of them, so nobody gets any.
-#[cold]
-fn inherited(endpoint: &Endpoint, claim: Claim, socket: BorrowedFd<'_>) -> Step {
-    let _ = claim.number.forget();
-    Step::Turn(Turn::Done(Err(endpoint.reset(socket, &"a child of fork uses it"))))
 }

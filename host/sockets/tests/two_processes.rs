@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::io::{Read, Write};
 use std::net::TcpListener;
 
 use beeline_socket_rules::{Rules, Spin};
@@ -49,14 +50,13 @@ fn sleepers_are_woken() {
         |server| answer(&server),
         |client| {
             warm_up(&client);
-            for number in 0..20_000_u64 {
-                client.send_all(&number.to_le_bytes());
-                let mut answer = [0; 8];
-                client.receive_all(&mut answer);
-                assert_eq!(u64::from_le_bytes(answer), number);
+            let (started, mut number) = (std::time::Instant::now(), 0);
+            // Whether a thread sleeps before it is answered, the kernel says.
+            while number < 20_000 || client.traffic().sleeps < 300 || client.traffic().rings < 300 {
+                exchange(&client, number..number + 100);
+                number += 100;
+                assert!(started.elapsed() < HANGS, "{:?}", client.traffic());
             }
-            let traffic = client.traffic();
-            assert!(traffic.sleeps > 1_000 && traffic.rings > 1_000, "{traffic:?}");
         },
     );
 }
@@ -95,4 +95,187 @@ fn streams_are_byte_exact_both_ways() {
             assert!(traffic.sent_by_window_bytes > BYTES / 20, "{traffic:?}");
         },
     );
+}
+
+/// Sends and receives a few messages.
+fn exchange(client: &Connection, numbers: std::ops::Range<u64>) {
+    for number in numbers {
+        client.send_all(&number.to_le_bytes());
+        let mut answer = [0; 8];
+        client.receive_all(&mut answer);
+        assert_eq!(u64::from_le_bytes(answer), number);
+    }
+}
+
+#[test]
+fn child_goes_on_with_its_parent_s_connection() {
+    let use_in_child = |connection: Connection, part: fn(&Connection)| {
+        connection.sockets().before_fork();
+        let child = in_child(|| {
+            connection.sockets().in_child();
+            part(&connection);
+        });
+        // The parent has done with it.
+        connection.close();
+        assert_eq!(exit_of(child), Some(0));
+    };
+    both(
+        &Rules::default(),
+        |server| {
+            let mut bytes = [0; 8];
+            while u64::from_le_bytes(bytes) != 999 {
+                server.receive_all(&mut bytes);
+                server.send_all(&bytes);
+            }
+            assert!(server.is_carried());
+            use_in_child(server, answer);
+        },
+        |client| {
+            let mut number = 1_000;
+            while !client.is_carried() {
+                exchange(&client, number..number + 1);
+                number += 1;
+            }
+            exchange(&client, 0..1_000);
+            use_in_child(client, |client| exchange(client, 1_000..2_000));
+        },
+    );
+}
+
+#[test]
+fn child_that_uses_nothing_leaves_its_parent_s_connection_as_it_is() {
+    both(
+        &Rules::default(),
+        |server| answer(&server),
+        |client| {
+            warm_up(&client);
+            for round in 0..20 {
+                client.sockets().before_fork();
+                let child = in_child(|| client.sockets().in_child());
+                exchange(&client, round * 100..round * 100 + 100);
+                assert_eq!(exit_of(child), Some(0));
+            }
+            let traffic = client.traffic();
+            assert_eq!((traffic.ups, traffic.downs), (1, 0));
+        },
+    );
+}
+
+#[test]
+fn connection_that_parent_and_child_both_use_is_reset() {
+    both(
+        &Rules::default(),
+        |server| {
+            let mut bytes = [0; 8];
+            while server.receive(&mut bytes).is_ok_and(|received| received > 0) {
+                if server.send(&bytes).is_err() {
+                    break;
+                }
+            }
+        },
+        |client| {
+            warm_up(&client);
+            client.sockets().before_fork();
+            let (mut parent_has_used_it, mut tell) = std::io::pipe().unwrap();
+            let child = in_child(|| {
+                client.sockets().in_child();
+                parent_has_used_it.read_exact(&mut [0]).unwrap();
+                assert_eq!(client.receive(&mut [0; 8]), Err(rustix::io::Errno::CONNRESET));
+            });
+            exchange(&client, 0..1);
+            tell.write_all(&[0]).unwrap();
+            assert_eq!(exit_of(child), Some(0));
+        },
+    );
+}
+
+#[test]
+fn killed_process_is_an_end_where_it_had_read_all_and_a_reset_where_it_had_not() {
+    for leaves_unread in [false, true] {
+        let (folder, listener) = (tempfile::tempdir().unwrap(), listener());
+        let server = in_child(|| {
+            let server = Connection::accepted(sockets(folder.path(), Rules::default()), &listener);
+            let mut bytes = [0; 8];
+            loop {
+                server.receive_all(&mut bytes);
+                server.send_all(&bytes);
+            }
+        });
+        let client = in_child(|| {
+            let client = Connection::connected(sockets(folder.path(), Rules::default()), &listener);
+            warm_up(&client);
+            exchange(&client, 0..100);
+            let expected = if leaves_unread {
+                rustix::process::kill_process(server, rustix::process::Signal::STOP).unwrap();
+                client.send_all(b"unread");
+                Err(rustix::io::Errno::CONNRESET)
+            } else {
+                Ok(0)
+            };
+            rustix::process::kill_process(server, rustix::process::Signal::KILL).unwrap();
+            assert_eq!(client.receive(&mut [0; 8]), expected);
+            assert_eq!(client.receive(&mut [0; 8]), Ok(0));
+        });
+        assert_eq!(exit_of(client), Some(0), "{leaves_unread}");
+        assert_eq!(exit_of(server), None, "it was killed");
+    }
+}
+
+#[test]
+fn killed_process_s_last_bytes_are_received() {
+    for _ in 0..20 {
+        let (folder, listener) = (tempfile::tempdir().unwrap(), listener());
+        let server = in_child(|| {
+            let server = Connection::accepted(sockets(folder.path(), Rules::default()), &listener);
+            let mut bytes = [0; 8];
+            while u64::from_le_bytes(bytes) != u64::MAX {
+                server.receive_all(&mut bytes);
+                server.send_all(&bytes);
+            }
+            (0..1_000_u64).for_each(|number| server.send_all(&number.to_le_bytes()));
+            let own = rustix::process::getpid();
+            rustix::process::kill_process(own, rustix::process::Signal::KILL).unwrap();
+        });
+        let client = in_child(|| {
+            let client = Connection::connected(sockets(folder.path(), Rules::default()), &listener);
+            warm_up(&client);
+            client.send_all(&u64::MAX.to_le_bytes());
+            let mut bytes = [0; 8];
+            client.receive_all(&mut bytes);
+            for number in 0..1_000 {
+                client.receive_all(&mut bytes);
+                assert_eq!(u64::from_le_bytes(bytes), number);
+            }
+            assert_eq!(client.receive(&mut bytes), Ok(0));
+        });
+        assert_eq!(exit_of(client), Some(0));
+        assert_eq!(exit_of(server), None, "it was killed");
+    }
+}
+
+#[test]
+fn stopped_process_holds_nobody_up() {
+    const BYTES: u64 = 300_000;
+    let (folder, listener) = (tempfile::tempdir().unwrap(), listener());
+    let server = in_child(|| {
+        let server = Connection::accepted(sockets(folder.path(), Rules::default()), &listener);
+        answer(&server);
+    });
+    let client = in_child(|| {
+        let client = Connection::connected(sockets(folder.path(), Rules::default()), &listener);
+        warm_up(&client);
+        for _ in 0..20 {
+            rustix::process::kill_process(server, rustix::process::Signal::STOP).unwrap();
+            // More than the window, so it goes on in the socket, whose buffers have room for it.
+            client.send_all(&(0..BYTES).map(byte).collect::<Vec<u8>>());
+            rustix::process::kill_process(server, rustix::process::Signal::CONT).unwrap();
+            let mut out = vec![0; BYTES as usize];
+            client.receive_all(&mut out);
+            assert!(out.iter().zip(0..).all(|(found, at)| *found == byte(at)));
+        }
+        assert!(client.traffic().downs > 0, "{:?}", client.traffic());
+        client.shut_down();
+        assert_eq!(client.receive(&mut [0]), Ok(0));
+    });
+    assert_eq!((exit_of(client), exit_of(server)), (Some(0), Some(0)));
 }

@@ -48,6 +48,10 @@ impl Connection {
         Connection { socket, sockets }
     }
 
+    pub fn sockets(&self) -> &'static Sockets {
+        self.sockets
+    }
+
     pub fn receive_with(&self, out: &mut [u8], flags: RecvFlags) -> Result<usize, Errno> {
         match self.sockets.receive(self.socket.as_fd(), &mut [IoSliceMut::new(out)], flags) {
             Turn::Done(done) => done,

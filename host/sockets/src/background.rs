@@ -3,13 +3,14 @@
 //! It is started with the first connection that is worth it, and sleeps while nobody is looked for. No call of the program's waits for it.
 
 use std::collections::BTreeMap;
+use std::os::fd::RawFd;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use beeline_domain::{Agreed, ConnectionEnds, Domain, DomainConfig, Met, Pairs, Peer, PeerId};
 use beeline_mmio::Region;
-use beeline_socket_rules::Why;
+use beeline_socket_rules::{Board, Row, Run, Why};
 use rustix::event::{PollFd, PollFlags};
 
 use crate::endpoint::{AgreedSlot, Endpoint, Stage};
@@ -31,6 +32,8 @@ const SOON: Duration = Duration::from_secs(30);
 pub(crate) struct Background {
     nominating: Mutex<Endpoints>,
     desk: Mutex<Desk>,
+    /// Where the process lists its connections; none where it cannot.
+    board: OnceLock<Board>,
 }
 
 #[derive(Debug, Default)]
@@ -52,7 +55,15 @@ enum State {
 #[derive(Debug)]
 enum Job {
     Meet(Wanted),
-    Release { cookie: u64 },
+    /// Lists a connection that stays with the kernel.
+    List {
+        number: RawFd,
+        ends: ConnectionEnds,
+        why: Why,
+    },
+    Release {
+        cookie: u64,
+    },
 }
 
 /// A connection whose other end is looked for.
@@ -72,7 +83,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Background {
     pub(crate) fn new() -> Self {
-        Background { nominating: Mutex::default(), desk: Mutex::default() }
+        Background { nominating: Mutex::default(), desk: Mutex::default(), board: OnceLock::new() }
     }
 
     pub(crate) fn nominating(&self) -> MutexGuard<'_, Endpoints> {
@@ -93,6 +104,25 @@ impl Background {
         self.start(domain);
     }
 
+    /// Has a connection listed that stays with the kernel, if somebody waits for the list (`beeline run --why`).
+    pub(crate) fn list(
+        self: &Arc<Self>,
+        domain: &DomainConfig,
+        number: RawFd,
+        ends: ConnectionEnds,
+        why: Why,
+    ) {
+        if Run::of_environment().is_some() {
+            self.ask(Job::List { number, ends, why });
+            self.start(domain);
+        }
+    }
+
+    /// The process is about to end.
+    pub(crate) fn end(&self) {
+        self.board.get().into_iter().for_each(Board::end);
+    }
+
     /// A connection has ended.
     pub(crate) fn release(&self, endpoint: &Endpoint, cookie: u64) {
         self.ask(Job::Release { cookie });
@@ -103,7 +133,7 @@ impl Background {
         let mut desk = locked(&self.desk);
         match (desk.state, job) {
             (State::Failed, Job::Meet(wanted)) => wanted.endpoint.forbid(Why::Domain),
-            (State::Failed, Job::Release { .. }) => {}
+            (State::Failed, Job::Release { .. } | Job::List { .. }) => {}
             (_, job) => desk.jobs.push(job),
         }
         if let Some(bell) = &desk.bell {
@@ -129,6 +159,10 @@ impl Background {
     /// What the thread does: it ends only where it cannot work.
     fn work(&self, domain: &DomainConfig) {
         let begun = Domain::open(domain).map_err(|error| error.to_string()).and_then(|domain| {
+            match Board::create(domain.path(), Run::of_environment()) {
+                Ok(board) => _ = self.board.set(board),
+                Err(error) => tracing::debug!(%error, "connections are not listed"),
+            }
             let pairs = domain.pairs(Box::new(ConnectionEnds::established_cookie), memory_bytes(SLOTS));
             pairs.map_err(|error| error.to_string())
         });
@@ -139,7 +173,8 @@ impl Background {
             Err(error) => self.fail(&error),
             Ok((pairs, bell)) => {
                 locked(&self.desk).bell = Some(Arc::clone(&bell));
-                Worker { pairs, bell, wanted: Vec::new(), memories: BTreeMap::new(), here: BTreeMap::new() }
+                let (memories, here) = (BTreeMap::new(), BTreeMap::new());
+                Worker { pairs, bell, board: self.board.get(), wanted: Vec::new(), memories, here }
                     .run(&self.desk);
             }
         }
@@ -158,9 +193,10 @@ impl Background {
 }
 
 /// The thread's own.
-struct Worker {
+struct Worker<'a> {
     pairs: Pairs,
     bell: Arc<OwnBell>,
+    board: Option<&'a Board>,
     wanted: Vec<Wanted>,
     /// The memory of each process that this one shares connections with.
     memories: BTreeMap<PeerId, (Peer, PairMemory)>,
@@ -168,13 +204,19 @@ struct Worker {
     here: BTreeMap<(u64, u64), Region>,
 }
 
-impl Worker {
+impl Worker<'_> {
     fn run(mut self, desk: &Mutex<Desk>) {
         loop {
             let jobs = std::mem::take(&mut locked(desk).jobs);
             for job in jobs {
                 match job {
-                    Job::Meet(wanted) => self.wanted.push(wanted),
+                    Job::Meet(wanted) => self.begin(wanted),
+                    Job::List { number, ends, why } => {
+                        // Dropped at once, and listed still for who waits for the list.
+                        if let Some(row) = self.row(number, &ends) {
+                            row.set_why(Some(why));
+                        }
+                    }
                     Job::Release { cookie } => self.release(cookie),
                 }
             }
@@ -185,6 +227,19 @@ impl Worker {
             self.memories.retain(|_, (peer, _)| peer.departure().is_none());
             self.sleep();
         }
+    }
+
+    fn begin(&mut self, wanted: Wanted) {
+        if let Some(row) = self.row(wanted.endpoint.number.load(Ordering::Relaxed), &wanted.ends)
+            && wanted.is_still()
+        {
+            wanted.endpoint.list(row);
+        }
+        self.wanted.push(wanted);
+    }
+
+    fn row(&self, number: RawFd, ends: &ConnectionEnds) -> Option<Row> {
+        self.board?.row(u32::try_from(number).ok()?, ends.local(), ends.remote())
     }
 
     /// Until somebody rings, or a connection is to be asked for again.
@@ -239,6 +294,7 @@ impl Worker {
         });
         let Some(slot) = memory.slot(agreed.slot) else { return wanted.endpoint.forbid(Why::Memory) };
         slot.open(wanted.cookie);
+        wanted.endpoint.set_peer_pid(agreed.peer.pid());
         let other_cookie = agreed.other_cookie;
         wanted.endpoint.agree(AgreedSlot { slot, other_cookie, peer: Some(agreed.peer) });
     }

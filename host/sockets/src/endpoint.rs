@@ -5,11 +5,11 @@
 
 use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use beeline_ledger::Path;
 use beeline_mmio::{LoadWindow, StoreWindow};
-use beeline_socket_rules::Why;
+use beeline_socket_rules::{Row, Why};
 use beeline_stream::{Incoming, Outgoing, PlainReader, PlainWriter, TcpError};
 use beeline_tcp::Side;
 use rustix::io::Errno;
@@ -64,11 +64,13 @@ pub struct Endpoint {
     /// Threads that want a lock that somebody has who spins.
     pub(crate) wanted: AtomicU32,
     pub(crate) meeting: Mutex<Option<Meeting>>,
+    /// Where its process lists it, for who has no other lock.
+    row: Mutex<Option<Arc<Row>>>,
     /// Taken before the writer's where both are.
     reader: Mutex<Reader>,
     writer: Mutex<Writer>,
     /// Held while the list of bells is changed.
-    bells: Mutex<[Option<std::sync::Arc<OwnBell>>; 4]>,
+    bells: Mutex<[Option<Arc<OwnBell>>; 4]>,
 }
 
 /// What both processes have to know of a connection.
@@ -97,6 +99,8 @@ pub(crate) struct Reader {
     /// Looks that the spinning before a sleep has now, as a share of what is set: 1 is all.
     pub spin_shift: u8,
     pub window_bytes: usize,
+    /// Where its process lists it.
+    pub row: Option<Arc<Row>>,
 }
 
 #[derive(Debug, Default)]
@@ -110,6 +114,8 @@ pub(crate) struct Writer {
     /// Bells that were rung last, and for which announcement.
     pub rung: [Option<(u16, OtherSleeper, u64)>; 4],
     pub needs_fence: bool,
+    /// Where its process lists it.
+    pub row: Option<Arc<Row>>,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -135,6 +141,7 @@ impl Endpoint {
             counts: Counts::default(),
             wanted: AtomicU32::new(0),
             meeting: Mutex::new(None),
+            row: Mutex::new(None),
             reader: Mutex::default(),
             writer: Mutex::default(),
             bells: Mutex::default(),
@@ -192,6 +199,7 @@ impl Endpoint {
         *self.lock_writer() = Writer::default();
         *locked(&self.bells) = [const { None }; 4];
         *locked(&self.meeting) = Some(meeting);
+        *locked(&self.row) = None;
         self.number.store(number, Ordering::Relaxed);
         self.cookie.store(cookie, Ordering::Relaxed);
         self.made_in.store(forks, Ordering::Relaxed);
@@ -206,12 +214,36 @@ impl Endpoint {
         self.stage.store(Stage::Meeting as u8, Ordering::Release);
     }
 
+    /// Lists it on the board of its process.
+    pub(crate) fn list(&self, row: Row) {
+        let row = Arc::new(row);
+        row.set_why(self.why().or(Some(Why::PeerUnknown)));
+        self.lock_reader().row = Some(Arc::clone(&row));
+        self.lock_writer().row = Some(Arc::clone(&row));
+        *locked(&self.row) = Some(row);
+    }
+
+    pub(crate) fn count_sleep(&self) {
+        let reader = self.lock_reader();
+        self.counts.add(Count::Sleeps, 1);
+        reader.row.iter().for_each(|row| row.slept());
+    }
+
+    /// Lists the process at the other end.
+    pub(crate) fn set_peer_pid(&self, pid: u32) {
+        locked(&self.row).iter().for_each(|row| row.set_peer_pid(pid));
+    }
+
     /// The two processes have agreed.
     pub(crate) fn agree(&self, agreed: AgreedSlot) -> bool {
         if let Some(meeting) = locked(&self.meeting).as_mut() {
             meeting.agreed = Some(agreed);
         }
-        self.come_to(Stage::Meeting, Stage::Agreed)
+        let has_come = self.come_to(Stage::Meeting, Stage::Agreed);
+        if let (true, Some(row)) = (has_come, &*locked(&self.row)) {
+            row.set_why(None);
+        }
+        has_come
     }
 
     /// What was agreed on, once the other side's words are in order.
@@ -238,6 +270,7 @@ impl Endpoint {
         if self.stage() != Stage::Free {
             self.stage.store(Stage::Forbidden as u8, Ordering::Release);
         }
+        locked(&self.row).iter().for_each(|row| row.set_why(Some(why)));
     }
 
     /// Sends by the kernel from now on, for ever. Needs no socket: what is in the window is received first.
@@ -321,13 +354,13 @@ impl Endpoint {
             agreed.slot.set_own_rung(0);
         }
         self.may_have_news.store(false, Ordering::Relaxed);
-        *locked(&self.meeting) = None;
+        (*locked(&self.meeting), *locked(&self.row)) = (None, None);
         self.stage.store(Stage::Free as u8, Ordering::Release);
         Some(self.cookie.load(Ordering::Relaxed))
     }
 
     /// Has the sender ring this bell when it has stored something; false where four others are rung already.
-    pub fn add_bell(&self, bell: &std::sync::Arc<OwnBell>) -> bool {
+    pub fn add_bell(&self, bell: &Arc<OwnBell>) -> bool {
         if self.has_no_bells.load(Ordering::Relaxed) {
             return false;
         }
@@ -335,7 +368,7 @@ impl Endpoint {
         let mut bells = locked(&self.bells);
         let Some(free) = bells.iter().position(Option::is_none) else { return false };
         bell.join(agreed.slot.memory());
-        bells[free] = Some(std::sync::Arc::clone(bell));
+        bells[free] = Some(Arc::clone(bell));
         agreed.slot.set_own_rung(with_place(agreed.slot.own_rung(), free, bell.id().0));
         true
     }
@@ -344,8 +377,7 @@ impl Endpoint {
     pub fn remove_bell(&self, bell: &OwnBell) {
         let Some(agreed) = self.lock_reader().slot.clone() else { return };
         let mut bells = locked(&self.bells);
-        let is_it =
-            |own: &Option<std::sync::Arc<OwnBell>>| own.as_ref().is_some_and(|own| own.id() == bell.id());
+        let is_it = |own: &Option<Arc<OwnBell>>| own.as_ref().is_some_and(|own| own.id() == bell.id());
         if let Some(at) = bells.iter().position(is_it) {
             bells[at] = None;
             agreed.slot.set_own_rung(with_place(agreed.slot.own_rung(), at, 0));

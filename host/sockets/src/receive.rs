@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use beeline_ledger::{Path, Received, Receiver};
-use beeline_socket_rules::Why;
+use beeline_socket_rules::{Carrier, Why};
 use beeline_stream::{Failure, Incoming, PlainReader, Tcp, TcpError};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
@@ -29,6 +29,8 @@ struct Got<'a, 'b> {
     at: usize,
     filled: usize,
     bytes: usize,
+    /// Of them those that came by the window.
+    by_window: usize,
     leaves: bool,
 }
 
@@ -68,7 +70,7 @@ impl Endpoint {
         flags: RecvFlags,
     ) -> Step {
         let leaves = flags.contains(RecvFlags::PEEK);
-        let mut got = Got { out, at: 0, filled: 0, bytes: 0, leaves };
+        let mut got = Got { out, at: 0, filled: 0, bytes: 0, by_window: 0, leaves };
         if got.is_full() {
             return Step::of(claim.read());
         }
@@ -96,6 +98,7 @@ impl Endpoint {
             if matches!(look, Look::Some) && waiting.has_paused() {
                 // Looking paid.
                 reader.spin_shift = reader.spin_shift.saturating_sub(1);
+                reader.row.iter().for_each(|row| row.spin_paid());
             }
             match look {
                 Look::Some if got.leaves || !wants_all || got.is_full() => return got.done(),
@@ -218,9 +221,33 @@ impl Endpoint {
         true
     }
 
-    /// Looks at the window, and at the socket where that is due.
+    /// Looks at both paths, and counts what was taken.
     #[inline]
     fn look(
+        &self,
+        reader: &mut Reader,
+        socket: BorrowedFd<'_>,
+        got: &mut Got<'_, '_>,
+        waiting: &Waiting<'_>,
+    ) -> Look {
+        let (before, before_by_window) = (got.bytes, got.by_window);
+        let look = self.look_at_both(reader, socket, got, waiting);
+        if got.bytes > before && !got.leaves {
+            let (bytes, by_window) = (got.bytes - before, got.by_window - before_by_window);
+            self.counts.add(Count::ReceivedBytes, bytes as u64);
+            self.counts.add(Count::ReceivedByWindowBytes, by_window as u64);
+            if let Some(row) = &reader.row {
+                let carrier = if by_window > 0 { Carrier::Window } else { Carrier::Socket };
+                row.receives_by(carrier);
+                row.received(carrier, bytes);
+            }
+        }
+        look
+    }
+
+    /// Looks at the window, and at the socket where that is due.
+    #[inline]
+    fn look_at_both(
         &self,
         reader: &mut Reader,
         socket: BorrowedFd<'_>,
@@ -233,7 +260,7 @@ impl Endpoint {
             let found = stream.peek(room, &mut Tcp::new(socket, self.side()));
             return self.found(found, got, socket);
         }
-        if self.read_window(stream, got) {
+        if read_window(stream, got) {
             return Look::Some;
         }
         if stream.path() == Path::Window && !waiting.is_socket_due() && stream.has_entry() == Ok(false) {
@@ -247,9 +274,9 @@ impl Endpoint {
             Look::Some => {
                 if let Some(stream) = &mut reader.stream {
                     if stream.path() == Path::Window {
-                        self.counts.add(Count::ReceivedByWindowBytes, (got.bytes - before) as u64);
+                        got.by_window += got.bytes - before;
                     }
-                    self.read_window(stream, got);
+                    read_window(stream, got);
                 }
                 Look::Some
             }
@@ -265,9 +292,6 @@ impl Endpoint {
     ) -> Look {
         match found {
             Ok(Received::Bytes(bytes)) => {
-                if !got.leaves {
-                    self.counts.add(Count::ReceivedBytes, bytes as u64);
-                }
                 got.count(bytes);
                 Look::Some
             }
@@ -277,24 +301,6 @@ impl Endpoint {
             Err(Failure::Socket(error)) => Look::Failed(self.reset(socket, &error)),
             Err(Failure::Reset(reset)) => Look::Failed(self.reset(socket, &reset)),
         }
-    }
-
-    /// Takes what the window has, as far as there is room. Whether it had something.
-    #[inline]
-    fn read_window(&self, stream: &mut In, got: &mut Got<'_, '_>) -> bool {
-        let before = got.bytes;
-        while let Some(room) = got.room() {
-            match stream.read_window(room) {
-                Some(bytes) => got.count(bytes),
-                None => break,
-            }
-        }
-        let bytes = (got.bytes - before) as u64;
-        if bytes > 0 {
-            self.counts.add(Count::ReceivedBytes, bytes);
-            self.counts.add(Count::ReceivedByWindowBytes, bytes);
-        }
-        bytes > 0
     }
 
     /// Whether bytes lie in its window that no readiness of the kernel's tells of. No system call.
@@ -325,4 +331,18 @@ impl Got<'_, '_> {
     fn done(&self) -> Step {
         Step::Turn(Turn::Done(Ok(self.bytes)))
     }
+}
+
+/// Takes what the window has, as far as there is room. Whether it had something.
+#[inline]
+fn read_window(stream: &mut In, got: &mut Got<'_, '_>) -> bool {
+    let before = got.bytes;
+    while let Some(room) = got.room() {
+        match stream.read_window(room) {
+            Some(bytes) => got.count(bytes),
+            None => break,
+        }
+    }
+    got.by_window += got.bytes - before;
+    got.bytes > before
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use beeline_ledger::{Path, Sender, Stays};
 use beeline_mmio::{fence, membarrier};
-use beeline_socket_rules::Why;
+use beeline_socket_rules::{Carrier, Why};
 use beeline_stream::{Failure, Outgoing, PlainWriter, Sent, Socket, Tcp, TcpError, Unmoved};
 use beeline_tcp::Side;
 use rustix::event::{PollFd, PollFlags};
@@ -45,6 +45,8 @@ struct Given<'a, 'b> {
     at: usize,
     sent: usize,
     total: usize,
+    /// Of them those that went by the window.
+    by_window: usize,
 }
 
 impl<'a> Given<'a, '_> {
@@ -70,7 +72,7 @@ impl Endpoint {
         bytes: &[IoSlice<'_>],
         flags: SendFlags,
     ) -> Step {
-        let mut given = Given { bytes, at: 0, sent: 0, total: 0 };
+        let mut given = Given { bytes, at: 0, sent: 0, total: 0, by_window: 0 };
         if given.rest().is_none() {
             return Step::of(claim.write());
         }
@@ -184,9 +186,32 @@ impl Endpoint {
         }
     }
 
-    /// Puts what there is room for where the stream is.
+    /// Puts what there is room for where the stream is, and counts it.
     #[inline]
     fn put(
+        &self,
+        writer: &mut MutexGuard<'_, Writer>,
+        socket: BorrowedFd<'_>,
+        given: &mut Given<'_, '_>,
+    ) -> Put {
+        let (before, before_by_window) = (given.total, given.by_window);
+        let put = self.put_in_both(writer, socket, given);
+        if given.total > before {
+            let (bytes, by_window) = (given.total - before, given.by_window - before_by_window);
+            self.counts.add(Count::SentBytes, bytes as u64);
+            self.counts.add(Count::SentByWindowBytes, by_window as u64);
+            if let Some(row) = &writer.row {
+                let carrier = if by_window > 0 { Carrier::Window } else { Carrier::Socket };
+                row.sends_by(carrier);
+                row.sent(carrier, bytes);
+            }
+        }
+        put
+    }
+
+    /// Puts what there is room for where the stream is.
+    #[inline]
+    fn put_in_both(
         &self,
         writer: &mut MutexGuard<'_, Writer>,
         socket: BorrowedFd<'_>,
@@ -199,9 +224,8 @@ impl Endpoint {
             let Some(stream) = &mut writer.stream else { return Put::Full };
             match stream.send(rest, &mut tcp) {
                 Ok(Sent::Bytes(bytes)) => {
-                    self.counts.add(Count::SentBytes, bytes as u64);
                     if stream.path() == Path::Window {
-                        self.counts.add(Count::SentByWindowBytes, bytes as u64);
+                        given.by_window += bytes;
                     }
                     given.count(bytes);
                     full_since = None;
@@ -257,6 +281,7 @@ impl Endpoint {
             if announcement != 0 && announcement != *rung {
                 *rung = announcement;
                 self.counts.add(Count::Rings, 1);
+                writer.row.iter().for_each(|row| row.rang());
                 ring(&sleeper.address());
             }
         }

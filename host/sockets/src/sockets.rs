@@ -180,7 +180,10 @@ impl Sockets {
                 return Some(None);
             }
             let (cookie, ends, is_nonblocking) = look_at(socket)?;
-            self.process.decide(ends.local(), ends.remote()).ok()?;
+            if let Err(why) = self.process.decide(ends.local(), ends.remote()) {
+                background.list(self.process.domain(), socket.as_raw_fd(), ends, why);
+                return None;
+            }
             let endpoint = endpoints.take()?;
             let meeting = Meeting { side, agreed: None };
             endpoint.begin(socket.as_raw_fd(), cookie, meeting, is_nonblocking, forks::forks());
@@ -275,6 +278,11 @@ impl Sockets {
         let writer = endpoint.lock_writer();
         let stream = writer.stream.as_ref().filter(|stream| stream.path() == beeline_ledger::Path::Window)?;
         Some(stream.untaken_bytes() as usize)
+    }
+
+    /// The process is about to end: it is listed no more.
+    pub fn end(&self) {
+        self.background().into_iter().for_each(|background| background.end());
     }
 
     /// This process is about to fork.

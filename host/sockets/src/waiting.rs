@@ -10,7 +10,6 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, socket_timeout};
 
-use crate::counts::Count;
 use crate::endpoint::{Endpoint, Reader};
 use crate::poll::poll_for;
 use crate::process::Process;
@@ -159,7 +158,7 @@ impl<'a> Waiting<'a> {
             let mut watched =
                 [PollFd::new(&self.socket, PollFlags::IN), PollFd::new(&ringing, PollFlags::IN)];
             let slept = poll_for(&mut watched, left);
-            endpoint.counts.add(Count::Sleeps, 1);
+            endpoint.count_sleep();
             let is_rung = !watched[1].revents().is_empty();
             if is_rung {
                 bell.clear();

@@ -5,8 +5,9 @@ mod support;
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::os::fd::AsFd;
 
-use beeline_socket_rules::{Rules, Spin};
+use beeline_socket_rules::{BoardView, Rules, Spin, Why, boards};
 use support::*;
 
 fn listener() -> TcpListener {
@@ -276,6 +277,37 @@ fn stopped_process_holds_nobody_up() {
         assert!(client.traffic().downs > 0, "{:?}", client.traffic());
         client.shut_down();
         assert_eq!(client.receive(&mut [0]), Ok(0));
+    });
+    assert_eq!((exit_of(client), exit_of(server)), (Some(0), Some(0)));
+}
+
+fn boards_of(folder: &std::path::Path) -> Vec<BoardView> {
+    boards(&folder.join("d")).unwrap().map(Result::unwrap).collect()
+}
+
+#[test]
+fn connections_are_listed_with_what_went_over_them() {
+    let (folder, listener) = (tempfile::tempdir().unwrap(), listener());
+    let port = listener.local_addr().unwrap().port();
+    let server = in_child(|| {
+        let server = Connection::accepted(sockets(folder.path(), Rules::default()), &listener);
+        answer(&server);
+    });
+    let client = in_child(|| {
+        let client = Connection::connected(sockets(folder.path(), Rules::default()), &listener);
+        warm_up(&client);
+        exchange(&client, 0..1_000);
+        let own = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
+        let board = boards_of(folder.path()).into_iter().find(|board| board.pid() == own).unwrap();
+        let [row] = &*board.rows else { panic!("{board:?}") };
+        assert_eq!(row.peer.port(), port);
+        let traffic = client.traffic();
+        assert_eq!(row.sending.window.bytes, traffic.sent_by_window_bytes);
+        assert_eq!(row.receiving.window.bytes, traffic.received_by_window_bytes);
+        assert_eq!(row.why, None);
+        client.sockets().forbid(client.socket.as_fd(), Why::Option);
+        let board = boards_of(folder.path()).into_iter().find(|board| board.pid() == own).unwrap();
+        assert_eq!(board.rows[0].why, Some(Why::Option));
     });
     assert_eq!((exit_of(client), exit_of(server)), (Some(0), Some(0)));
 }

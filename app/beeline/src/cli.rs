@@ -12,8 +12,10 @@ use crate::kv::args::KvArgs;
 use crate::nic::NicArgs;
 use crate::ping::args::PingArgs;
 use crate::platforms::PlatformsArgs;
+use crate::run::args::RunArgs;
 use crate::send::args::SendArgs;
 use crate::sim::args::SimArgs;
+use crate::sockets::args::SocketsArgs;
 use crate::stat::StatArgs;
 use crate::trace::args::TraceArgs;
 
@@ -51,6 +53,10 @@ pub enum Command {
     Kv(KvArgs),
     /// Show the nodes, members and segments of a fabric, and repair what they have left
     Fabric(FabricArgs),
+    /// Run a program as it is, with its connections to others that run so by plain stores
+    Run(RunArgs),
+    /// Show the connections of programs that `run` started: what carries them, and how much
+    Sockets(SocketsArgs),
     /// Send frames in virtual time: latency, rate, link bytes, disorder and cost on the machines of platform files
     Sim(SimArgs),
     /// Show the packets on the link while a frame is sent in virtual time, as a protocol analyser does

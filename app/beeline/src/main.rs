@@ -1,4 +1,4 @@
-//! The `beeline` program: compare, send, nic, ping, stat, kv, fabric, sim, trace, platforms, doctor.
+//! The `beeline` program: compare, send, nic, ping, stat, kv, fabric, run, sockets, sim, trace, platforms, doctor.
 //!
 //! It measures, shows and runs what the libraries do; it decides nothing about windows, interfaces or devices.
 #![forbid(unsafe_code)]
@@ -24,8 +24,10 @@ mod platforms;
 mod progress;
 mod roles;
 mod rtl;
+mod run;
 mod send;
 mod sim;
+mod sockets;
 mod stat;
 mod trace;
 mod waiting;
@@ -79,6 +81,8 @@ fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::Stat(args) => stat::run(args),
         Command::Kv(args) => return kv::run(args),
         Command::Fabric(args) => fabric::run(args),
+        Command::Run(args) => return run::run(args),
+        Command::Sockets(args) => sockets::run(args),
         Command::Sim(args) => sim::run(args),
         Command::Trace(args) => trace::run(args),
         Command::Platforms(args) => platforms::run(args),

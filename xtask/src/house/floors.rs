@@ -223,6 +223,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "host/fabric",
             "host/fabric/process",
             "host/fabric/bar",
+            "host/sockets/rules",
             "lab/floor",
             "lab/platforms",
             "lab/experiments",

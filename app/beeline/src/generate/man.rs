@@ -62,6 +62,9 @@ impl<'a> Page<'a> {
         if self.has("root") {
             files += FILES;
         }
+        if self.is_run() || self.typed == "beeline sockets" {
+            files += SOCKET_FILES;
+        }
         if self.is_tuned() {
             files += TUNING_FILE;
         }
@@ -122,12 +125,23 @@ impl<'a> Page<'a> {
         text + "\n"
     }
 
+    fn is_run(&self) -> bool {
+        self.typed == "beeline run"
+    }
+
     /// Whether it uses, or finds, what was timed.
     fn is_tuned(&self) -> bool {
         self.has("tune") || self.has("named")
     }
 
     fn exit_status(&self) -> String {
+        if self.is_run() {
+            return ".TP\nN\nThe exit code of the command; 128 and the number of the signal if one ended it, with \\fB\\-\\-why\\fR.\n\
+                    .TP\n1\nIt could not be started with the library; standard error says what, why and what to do.\n\
+                    .TP\n2\nThe command line is none.\n\
+                    .TP\n126\nThe command may not be executed.\n.TP\n127\nThe command was not found.\n"
+                .to_owned();
+        }
         let mut text = ".TP\n0\nIt did what it was asked, or the reader of its output had seen enough.\n\
              .TP\n1\nIt failed; standard error says what, why and what to do.\n\
              .TP\n2\nThe command line is none.\n"
@@ -151,6 +165,9 @@ impl<'a> Page<'a> {
                      .TP\n\\fBBEELINE_CONFIG\\fR\nThe file that \\fImemory\\fR in the table \\fIfabric\\fR is read from where that names none; \
                      without it \\fI/etc/beeline.toml\\fR.\n";
         }
+        if self.is_run() || self.typed == "beeline sockets" {
+            text += SOCKET_VARIABLES;
+        }
         if self.has("named") {
             text +=
                 ".TP\n\\fBBEELINE_STORE_KERNEL\\fR\nStore kernel where \\fB\\-\\-kernel\\fR names none.\n";
@@ -168,6 +185,30 @@ impl<'a> Page<'a> {
         text
     }
 }
+
+/// What says which connections are accelerated.
+const SOCKET_VARIABLES: &str = "\
+.TP
+\\fBBEELINE_CONFIG\\fR
+The file whose table \\fIsockets\\fR has the rules; without it \\fI/etc/beeline.toml\\fR.
+.TP
+\\fBBEELINE_SOCKETS_\\fR\\fIKEY\\fR
+A rule in place of the file's, the key in capitals: \\fBBEELINE_SOCKETS_SPIN=0\\fR.
+.TP
+\\fBBEELINE_SOCKETS_LIBRARY\\fR
+The library that \\fBbeeline run\\fR preloads, where \\fB\\-\\-library\\fR names none.
+.TP
+\\fBBEELINE_SOCKETS_RULES\\fR, \\fBBEELINE_SOCKETS_RUN\\fR
+What \\fBbeeline run\\fR passes on to its command: the rules, and the run that \\fB\\-\\-why\\fR reads.
+";
+
+/// What lies in a domain's folder of connections.
+const SOCKET_FILES: &str = "\
+.TP
+\\fIDOMAIN/sockets/PID\\-NUMBER\\fR
+In that folder: what a process counts of its connections. It removes the file when it ends; that of a killed one is removed by the next
+that makes or reads one.
+";
 
 /// Where processes meet, of every command that opens a domain.
 const FILES: &str = "\

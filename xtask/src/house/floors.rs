@@ -200,6 +200,8 @@ const FLOORS: &[(&str, &[&str])] = &[
         "api/sisci",
         &["os/mmio", "os/domain", "os/ffi", "host/fabric", "host/fabric/process", "host/fabric/bar"],
     ),
+    // Hooks of the C library.
+    ("api/sockets", &["os/tcp", "os/domain", "os/ffi", "host/sockets/rules", "host/sockets"]),
     (
         "app/beeline",
         &[

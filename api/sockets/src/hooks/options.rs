@@ -1,0 +1,137 @@
+//! Calls that ask a socket for something, or set it, and the end of one direction.
+
+use core::ffi::{c_int, c_long, c_void};
+
+use libc::socklen_t;
+use rustix::net::Shutdown;
+
+use crate::process::{forbid, guarded, known};
+use crate::real;
+use crate::{errno, origin};
+use beeline_socket_rules::Why;
+
+/// Of `linux/tcp.h`: takes pages of received bytes.
+const TCP_ZEROCOPY_RECEIVE: c_int = 35;
+/// Of `asm-generic/sockios.h` and `linux/sockios.h`.
+const FIOSETOWN: c_long = 0x8901;
+const SIOCSPGRP: c_long = 0x8902;
+const SIOCATMARK: c_long = 0x8905;
+const SIOCINQ: c_long = libc::FIONREAD as c_long;
+const SIOCOUTQ: c_long = libc::TIOCOUTQ as c_long;
+const SIOCOUTQNSD: c_long = 0x894B;
+
+/// # Safety
+/// As `shutdown`.
+pub unsafe fn shutdown(number: c_int, how: c_int) -> c_int {
+    let direction = match how {
+        libc::SHUT_RD => Some(Shutdown::Read),
+        libc::SHUT_WR => Some(Shutdown::Write),
+        libc::SHUT_RDWR => Some(Shutdown::Both),
+        _ => None,
+    };
+    if let (Some(known), Some(direction)) = (known(number), direction) {
+        guarded(|| known.sockets.shutdown(known.socket, direction));
+    }
+    // SAFETY: what the program gives.
+    unsafe { real::shutdown(number, how) }
+}
+
+/// # Safety
+/// As `setsockopt`.
+pub unsafe fn setsockopt(
+    number: c_int,
+    level: c_int,
+    name: c_int,
+    value: *const c_void,
+    length: socklen_t,
+) -> c_int {
+    if !beeline_tcp::is_neutral(level, name) {
+        forbid(number, Why::Option);
+        origin::make_odd(number);
+    }
+    // SAFETY: what the program gives.
+    unsafe { real::setsockopt(number, level, name, value, length) }
+}
+
+/// # Safety
+/// As `getsockopt`.
+pub unsafe fn getsockopt(
+    number: c_int,
+    level: c_int,
+    name: c_int,
+    value: *mut c_void,
+    length: *mut socklen_t,
+) -> c_int {
+    if (level, name) == (libc::IPPROTO_TCP, TCP_ZEROCOPY_RECEIVE) {
+        forbid(number, Why::Option);
+    }
+    // SAFETY: what the program gives.
+    unsafe { real::getsockopt(number, level, name, value, length) }
+}
+
+/// # Safety
+/// As `ioctl`.
+#[inline]
+pub unsafe fn ioctl(number: c_int, request: c_long, argument: *mut c_void) -> c_int {
+    if known(number).is_some() {
+        // SAFETY: what the program gives.
+        return unsafe { ioctl_of_connection(number, request, argument) };
+    }
+    // SAFETY: what the program gives.
+    unsafe { real::ioctl(number, request, argument) }
+}
+
+/// # Safety
+/// As `ioctl`.
+unsafe fn ioctl_of_connection(number: c_int, request: c_long, argument: *mut c_void) -> c_int {
+    let Some(known) = known(number) else {
+        // SAFETY: what the program gives.
+        return unsafe { real::ioctl(number, request, argument) };
+    };
+    // Programs pass the request as an int or a long; the kernel looks at 32 bits.
+    match request & 0xffff_ffff {
+        SIOCINQ => {
+            // SAFETY: the program says that the integer is there.
+            let place = unsafe { argument.cast::<c_int>().as_mut() };
+            match (guarded(|| known.sockets.unread_bytes(known.socket)), place) {
+                (Some(Ok(bytes)), Some(place)) => {
+                    *place = c_int::try_from(bytes).unwrap_or(c_int::MAX);
+                    return 0;
+                }
+                (Some(Err(errno)), _) => return errno::fail(errno) as c_int,
+                _ => {}
+            }
+        }
+        FIOSETOWN | SIOCSPGRP | SIOCATMARK => forbid(number, Why::Option),
+        request if request == libc::FIOASYNC as c_long => forbid(number, Why::Option),
+        _ => {}
+    }
+    // SAFETY: what the program gives.
+    let result = unsafe { real::ioctl(number, request, argument) };
+    if result != 0 {
+        return result;
+    }
+    // SAFETY: the kernel has just read or written the integer of each request that is looked at here.
+    let value = unsafe { argument.cast::<c_int>().as_mut() };
+    match (request & 0xffff_ffff, value) {
+        (SIOCOUTQ | SIOCOUTQNSD, Some(value)) => {
+            let unsent = guarded(|| known.sockets.unsent_bytes(known.socket)).unwrap_or(0);
+            *value = value.saturating_add(c_int::try_from(unsent).unwrap_or(c_int::MAX));
+        }
+        (request, Some(value)) if request == libc::FIONBIO as c_long => {
+            known.sockets.set_nonblocking(number, *value != 0);
+        }
+        _ => {}
+    }
+    result
+}
+
+/// Prepares for `sockatmark`: whoever asks for the mark of urgent data may have some.
+pub fn before_urgent_mark([number, ..]: [c_long; 3]) {
+    forbid(number as c_int, Why::OutOfBand);
+}
+
+/// Prepares for reads and writes at an offset, which are those of the socket for an offset of -1.
+pub fn before_call_with_offset([number, ..]: [c_long; 3]) {
+    forbid(number as c_int, Why::Option);
+}

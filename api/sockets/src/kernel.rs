@@ -1,0 +1,82 @@
+//! System calls as instructions: for hooks that are entered before the real functions are found, and for what no library may see.
+
+use core::ffi::{c_int, c_long};
+
+use rustix::io::Errno;
+use syscalls::{Sysno, raw_syscall};
+
+/// What a function of C gives for the result of a system call: the result, or -1 with `errno`.
+pub fn answer(result: usize) -> c_long {
+    match syscalls::Errno::from_ret(result) {
+        Ok(value) => value.cast_signed() as c_long,
+        Err(errno) => {
+            beeline_ffi::set_errno(errno.into_raw());
+            -1
+        }
+    }
+}
+
+/// The number of this process, also in a child of `vfork`, whose memory is its parent's.
+pub fn process() -> c_int {
+    // SAFETY: the call has no argument, and changes nothing.
+    unsafe { raw_syscall!(Sysno::getpid) as c_int }
+}
+
+/// Whether the kernel has a filter of system calls for this thread.
+pub fn is_filtered() -> bool {
+    // SAFETY: the call reads a number, and changes nothing.
+    let mode = unsafe { raw_syscall!(Sysno::prctl, libc::PR_GET_SECCOMP, 0, 0, 0, 0) };
+    mode != 0
+}
+
+/// Flags of a descriptor (`F_GETFD`), if the number is one.
+pub fn descriptor_flags(number: c_int) -> Result<c_int, Errno> {
+    // SAFETY: the call reads flags of a number, whatever that is, and changes nothing.
+    let flags = unsafe { raw_syscall!(Sysno::fcntl, number, libc::F_GETFD, 0) };
+    syscalls::Errno::from_ret(flags)
+        .map(|flags| flags as c_int)
+        .map_err(|errno| Errno::from_raw_os_error(errno.into_raw()))
+}
+
+/// The integer of an option, if the number is a socket that has it.
+pub fn option(number: c_int, level: c_int, name: c_int) -> Option<c_int> {
+    let mut value: c_int = 0;
+    let mut bytes = size_of::<c_int>() as libc::socklen_t;
+    let (out, length) = (&raw mut value, &raw mut bytes);
+    // SAFETY: the kernel writes as many bytes as `bytes` says to `value`, and to `bytes`; both live through the call.
+    let result = unsafe { raw_syscall!(Sysno::getsockopt, number, level, name, out, length) };
+    (result == 0 && bytes as usize == size_of::<c_int>()).then_some(value)
+}
+
+/// Sends SIGPIPE to this thread, as the kernel does to one that writes to a socket that nobody reads.
+#[cold]
+pub fn raise_broken_pipe() {
+    // SAFETY: the call has no argument, and changes nothing.
+    let thread = unsafe { raw_syscall!(Sysno::gettid) };
+    // SAFETY: a signal to the calling thread; what it does is the program's affair, as it would be if the kernel sent it.
+    unsafe { raw_syscall!(Sysno::tgkill, process(), thread, libc::SIGPIPE) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failure_of_the_kernel_is_minus_one_with_its_number() {
+        assert_eq!(answer(7), 7);
+        beeline_ffi::set_errno(0);
+        assert_eq!(answer((-9isize).cast_unsigned()), -1);
+        assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::EBADF));
+    }
+
+    #[test]
+    fn process_is_the_one_that_runs() {
+        assert_eq!(process().cast_unsigned(), std::process::id());
+    }
+
+    #[test]
+    fn number_that_is_none_has_no_flags_and_no_options() {
+        assert_eq!(descriptor_flags(-1), Err(Errno::BADF));
+        assert_eq!(option(-1, libc::SOL_SOCKET, libc::SO_TYPE), None);
+    }
+}

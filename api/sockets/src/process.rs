@@ -1,0 +1,243 @@
+//! This process: whether the library does anything in it, and which connections it knows.
+//!
+//! The library is inert, and all its functions pass what they are given to the real ones, where it cannot work or is not wanted: in programs with other rights than
+//! their user's, under a filter of system calls (it may kill for one that the library makes), beside `liburing`, where the rules leave the program out, or the domain
+//! cannot be opened. A process that restricts itself is the kernel's from then on. Rules and domain are looked at when the program makes its first socket of TCP, so that
+//! a program without any pays for nothing.
+
+use core::ffi::{CStr, c_int};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, Ordering};
+use std::os::fd::BorrowedFd;
+
+use beeline_domain::{Domain, DomainConfig};
+use beeline_socket_engine::Sockets;
+use beeline_socket_rules::{Level, Rules, Why};
+
+use crate::{errno, kernel, origin, real};
+
+/// Nothing begins: before the constructor, while somebody decides, and for ever where the library is inert.
+const INERT: u8 = 0;
+/// Nothing forbids it so far, and nobody has looked at the rules.
+const UNDECIDED: u8 = 1;
+const ACTIVE: u8 = 2;
+
+static STATE: AtomicU8 = AtomicU8::new(INERT);
+/// The engine, once there is one. Connections that it knows stay known when no more begin.
+static SOCKETS: AtomicPtr<Sockets> = AtomicPtr::new(null_mut());
+/// The process whose connections are in the tables.
+static PROCESS: AtomicI32 = AtomicI32::new(0);
+/// A child of `vfork` that has closed numbers of its parent's connections, or given them to something else; 0 for none.
+static BORROWER: AtomicI32 = AtomicI32::new(0);
+
+/// Whether the kernel makes calls again that a signal interrupts.
+static RESTARTS: AtomicBool = AtomicBool::new(true);
+
+/// A connection that the engine knows by its number.
+#[derive(Clone, Copy)]
+pub struct Known {
+    pub sockets: &'static Sockets,
+    pub socket: BorrowedFd<'static>,
+}
+
+/// Run by the dynamic linker before the program's `main`.
+#[cfg_attr(not(test), used, unsafe(link_section = ".init_array"))]
+static BEGIN: extern "C" fn() = begin;
+
+extern "C" fn begin() {
+    errno::preserved(|| {
+        real::find_all();
+        PROCESS.store(kernel::process(), Ordering::Relaxed);
+        // SAFETY: the functions store numbers, which they may between fork and exec. It fails for want of memory: then the library stays inert.
+        let watches_forks =
+            unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(in_child)) } == 0;
+        if watches_forks && may_work() {
+            STATE.store(UNDECIDED, Ordering::Release);
+        }
+    });
+}
+
+/// The process is about to fork. A connection that another program would get with its number cannot wait until that uses it: nobody would say so here.
+pub extern "C" fn before_fork() {
+    origin::fork();
+    let is_carried = |number: &c_int| sockets().is_some_and(|sockets| sockets.endpoint(*number).is_some());
+    passed_to_programs().filter(is_carried).for_each(|number| forbid(number, Why::Forked));
+}
+
+/// In the parent. A connection that the kernel carries still is the child's from now on, as a server means it that accepts and forks.
+pub extern "C" fn after_fork() {
+    passed_to_programs().for_each(|number| forbid(number, Why::Forked));
+}
+
+/// The process is a child of fork, with one thread.
+pub extern "C" fn in_child() {
+    PROCESS.store(kernel::process(), Ordering::Relaxed);
+    if let Some(sockets) = sockets() {
+        sockets.in_child();
+    }
+}
+
+/// Whether nothing is known that forbids it to work in this process.
+fn may_work() -> bool {
+    // SAFETY: reads a number that the kernel gave the process.
+    let has_other_rights = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+    let rings = [c"liburing.so.2", c"liburing.so.1"];
+    !has_other_rights && !kernel::is_filtered() && !rings.into_iter().any(is_loaded)
+}
+
+/// Whether a library is part of the program.
+fn is_loaded(library: &CStr) -> bool {
+    // SAFETY: `library` is a string of C; nothing is loaded, so no code of it runs.
+    let handle = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    if !handle.is_null() {
+        // SAFETY: the handle is of the call before, and is used no more.
+        unsafe { libc::dlclose(handle) };
+    }
+    !handle.is_null()
+}
+
+/// The engine, for what may become a connection of it. The first call decides whether there is one.
+pub fn active() -> Option<&'static Sockets> {
+    match STATE.load(Ordering::Acquire) {
+        ACTIVE => sockets(),
+        UNDECIDED => errno::preserved(decide),
+        _ => None,
+    }
+}
+
+/// Of threads that come at once one decides; what the others make meanwhile is the kernel's. So is everything in a child of fork that was made meanwhile.
+#[cold]
+fn decide() -> Option<&'static Sockets> {
+    if !owns_tables()
+        || STATE.compare_exchange(UNDECIDED, INERT, Ordering::AcqRel, Ordering::Relaxed).is_err()
+    {
+        return None;
+    }
+    let sockets = guarded(engine)?;
+    sockets.set_restarts_calls(RESTARTS.load(Ordering::SeqCst));
+    SOCKETS.store(core::ptr::from_ref(sockets).cast_mut(), Ordering::Release);
+    STATE.store(ACTIVE, Ordering::Release);
+    Some(sockets)
+}
+
+/// Makes the engine, if the rules have this program and the domain can be opened.
+fn engine() -> Option<&'static Sockets> {
+    let rules = match Rules::read() {
+        Ok(rules) => rules,
+        Err(error) => {
+            say(&error);
+            return None;
+        }
+    };
+    let settings = rules.for_this_program();
+    if settings.refused().is_some() {
+        return None;
+    }
+    let domain = DomainConfig { root: None, name: settings.rules().domain.clone() };
+    if let Err(error) = Domain::check(&domain) {
+        if settings.rules().log >= Level::Error {
+            say(&error);
+        }
+        return None;
+    }
+    Some(Box::leak(Box::new(Sockets::new(settings, domain))))
+}
+
+/// Says on standard error why the library does nothing in this process.
+fn say(error: &dyn core::fmt::Display) {
+    eprintln!("beeline: the sockets of this program stay with the kernel: {error}");
+}
+
+/// The engine, also where no connection begins any more.
+#[inline]
+fn sockets() -> Option<&'static Sockets> {
+    // SAFETY: null, or the address of an engine that is never freed.
+    unsafe { SOCKETS.load(Ordering::Acquire).as_ref() }
+}
+
+/// The connection of this number, if the engine knows one.
+#[inline]
+pub fn known(number: c_int) -> Option<Known> {
+    let sockets = sockets().filter(|sockets| sockets.is_known(number))?;
+    if BORROWER.load(Ordering::Relaxed) != 0 && !owns_tables() {
+        // In a child of `vfork`, which has made something else of numbers.
+        return None;
+    }
+    // SAFETY: a number that the engine knows is a descriptor, and the program keeps it open while it makes a call on it. One that another thread of the program closes
+    // meanwhile is a number of nothing, or of something else, for the kernel, as it is for the real function; the engine looks for that.
+    Some(Known { sockets, socket: unsafe { BorrowedFd::borrow_raw(number) } })
+}
+
+/// The connection becomes the kernel's for ever, if the engine knows the number; a socket that may become one never does.
+pub fn forbid(number: c_int, why: Why) {
+    origin::share(number);
+    if let Some(known) = known(number) {
+        guarded(|| known.sockets.forbid(known.socket, why));
+    }
+}
+
+/// From now on a call that a signal interrupts ends.
+pub fn restart_no_calls() {
+    RESTARTS.store(false, Ordering::SeqCst);
+    if let Some(sockets) = sockets() {
+        sockets.set_restarts_calls(false);
+    }
+}
+
+/// Every connection becomes the kernel's, and none begins from now on.
+#[cold]
+pub fn end_for_good(why: Why) {
+    if owns_tables() {
+        STATE.store(INERT, Ordering::Release);
+        known_numbers().for_each(|number| forbid(number, why));
+    }
+}
+
+/// Numbers of connections.
+fn known_numbers() -> impl Iterator<Item = c_int> {
+    let sockets = sockets();
+    let end = if sockets.is_some() { origin::end() } else { 0 };
+    (0..end).filter(move |number| sockets.is_some_and(|sockets| sockets.is_known(*number)))
+}
+
+/// Numbers of connections that another program would get.
+pub fn passed_to_programs() -> impl Iterator<Item = c_int> {
+    // A child of `vfork` has closed some of its parent's, which stay what they are.
+    let is_passed = |flags: c_int| flags & libc::FD_CLOEXEC == 0;
+    known_numbers().filter(move |number| kernel::descriptor_flags(*number).is_ok_and(is_passed))
+}
+
+/// Whether this is the process of the tables. A child of `vfork` is not: it has descriptors of its own and its parent's memory.
+pub fn owns_tables() -> bool {
+    PROCESS.load(Ordering::Relaxed) == kernel::process()
+}
+
+/// A child of `vfork` makes something else of its parent's numbers, until it is another program.
+pub fn borrow_numbers() {
+    BORROWER.store(kernel::process(), Ordering::Relaxed);
+}
+
+/// The child of `vfork` is about to be another program, or to end, if this is it.
+pub fn end_borrowing() {
+    let borrower = BORROWER.load(Ordering::Relaxed);
+    if borrower != 0 && borrower == kernel::process() {
+        BORROWER.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Runs code of the engine, of which a panic must not reach the program: its frames know none.
+#[inline]
+pub fn guarded<T>(body: impl FnOnce() -> T) -> T {
+    struct Abort;
+
+    impl Drop for Abort {
+        fn drop(&mut self) {
+            std::process::abort();
+        }
+    }
+
+    let abort = Abort;
+    let value = body();
+    core::mem::forget(abort);
+    value
+}

@@ -95,7 +95,7 @@ impl Endpoint {
                 };
             }
             let look = self.look(&mut reader, socket, &mut got, &waiting);
-            if matches!(look, Look::Some) && waiting.has_paused() {
+            if matches!(look, Look::Some) && waiting.has_paid() {
                 // Looking paid.
                 reader.spin_shift = reader.spin_shift.saturating_sub(1);
                 reader.row.iter().for_each(|row| row.spin_paid());

@@ -37,6 +37,7 @@ pub(crate) struct Waiting<'a> {
     socket: BorrowedFd<'a>,
     waits: bool,
     looks: u32,
+    has_slept: bool,
     started: Option<Started>,
 }
 
@@ -51,7 +52,7 @@ struct Started {
 
 impl<'a> Waiting<'a> {
     pub(crate) fn new(process: &'a Process, socket: BorrowedFd<'a>, waits: bool) -> Self {
-        Waiting { process, socket, waits, looks: 0, started: None }
+        Waiting { process, socket, waits, looks: 0, has_slept: false, started: None }
     }
 
     /// Whether the socket is to be looked at beside the window.
@@ -60,9 +61,9 @@ impl<'a> Waiting<'a> {
         !self.waits || self.started.as_ref().is_some_and(|started| started.is_socket_due)
     }
 
-    /// Whether it found nothing before.
-    pub(crate) fn has_paused(&self) -> bool {
-        self.looks > 0
+    /// Whether it found nothing at first, and what it waited for before it slept.
+    pub(crate) fn has_paid(&self) -> bool {
+        self.looks > 0 && !self.has_slept
     }
 
     /// Lets go of the lock, if somebody wants it, and waits a little.
@@ -120,6 +121,7 @@ impl<'a> Waiting<'a> {
             Ok(ends_at) => ends_at,
             Err(errno) => return Pause::Over(errno),
         };
+        self.has_slept = true;
         let slept = self.sleep_until(endpoint, ends_at, now);
         if let Some(started) = &mut self.started {
             started.at = Instant::now();

@@ -10,11 +10,12 @@ use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use beeline_domain::{Bell, BellAddress, Ringer, Rung};
 use beeline_mmio::{ThisProcess, membarrier};
 
+use crate::forks::OfProcess;
 use crate::memory::{PairMemory, SLEEPERS};
 
 /// A sleeper's number in its process; never 0.
@@ -39,7 +40,8 @@ struct Standing {
     places: Vec<(PairMemory, u32)>,
 }
 
-static USED: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+/// Numbers that sleepers of this process have. A child's are other ones: those of its parent ring in memory that the child does not use.
+static USED: OfProcess<Mutex<BTreeSet<u16>>> = OfProcess::new();
 
 thread_local! {
     static OWN: RefCell<Option<Arc<OwnBell>>> = const { RefCell::new(None) };
@@ -58,7 +60,10 @@ impl OwnBell {
     pub fn new() -> io::Result<Arc<Self>> {
         let bell = Bell::new()?;
         let id = {
-            let mut used = locked(&USED);
+            let Some(used) = USED.get_or_init(Mutex::default) else {
+                return Err(io::ErrorKind::QuotaExceeded.into());
+            };
+            let mut used = locked(used);
             // 0 is the engine's own.
             let free = (1..SLEEPERS).find(|id| !used.contains(id));
             let id = free.ok_or_else(|| io::Error::from(io::ErrorKind::QuotaExceeded))?;
@@ -170,7 +175,9 @@ impl Drop for OwnBell {
         if self.made_by.is_this() && self.id != 0 {
             let standing = locked(&self.standing);
             standing.places.iter().for_each(|(place, _)| place.announce(self.id, 0));
-            locked(&USED).remove(&self.id);
+            if let Some(used) = USED.get_or_init(Mutex::default) {
+                locked(used).remove(&self.id);
+            }
         }
     }
 }
@@ -178,9 +185,9 @@ impl Drop for OwnBell {
 /// Rings a bell, of whichever process.
 #[cold]
 pub(crate) fn ring(address: &BellAddress) {
-    static RINGER: OnceLock<Option<Ringer>> = OnceLock::new();
+    static RINGER: OfProcess<Option<Ringer>> = OfProcess::new();
     let ringer = RINGER.get_or_init(|| Ringer::new().ok());
-    match ringer.as_ref().map(|ringer| ringer.ring(address)) {
+    match ringer.and_then(Option::as_ref).map(|ringer| ringer.ring(address)) {
         Some(Rung::Rung | Rung::Nobody) => {}
         failed => tracing::debug!(?failed, "a sleeper was not woken"),
     }

@@ -71,9 +71,12 @@ impl Sockets {
     }
 
     fn begin(&self, socket: BorrowedFd<'_>, side: Side) {
-        if let Some(number) = numbers::number(socket.as_raw_fd()) {
-            number.begin(side);
+        let Some(number) = numbers::number(socket.as_raw_fd()) else { return };
+        // The number was closed by a call that nobody saw.
+        if let What::Endpoint(index) = number.forget() {
+            self.end_endpoint(endpoint(index));
         }
+        number.begin(side);
     }
 
     /// Whether a number may be a connection of ours: one load.
@@ -242,6 +245,13 @@ impl Sockets {
         }
         if endpoint.has_news() {
             let _ = sockopt::set_socket_linger(socket, Some(std::time::Duration::ZERO));
+        }
+        self.end_endpoint(endpoint);
+    }
+
+    fn end_endpoint(&self, endpoint: &Endpoint) {
+        if !self.is_usable(endpoint) {
+            return;
         }
         let window_bytes = std::mem::take(&mut endpoint.lock_reader().window_bytes);
         self.process.give_memory(window_bytes);

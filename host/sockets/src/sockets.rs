@@ -97,6 +97,22 @@ impl Sockets {
         endpoint.made_in.load(Ordering::Relaxed) == forks::forks()
     }
 
+    /// The endpoint of a number that the program is about to wait for. Behind a fork it is claimed as by a receive; one of which nobody
+    /// knows the next byte is reset, which the kernel tells of.
+    pub fn endpoint_to_wait_for(&self, socket: BorrowedFd<'_>) -> Option<&'static Endpoint> {
+        loop {
+            let (what, claim) = numbers::number(socket.as_raw_fd())?.claim();
+            let What::Endpoint(index) = what else { return None };
+            let endpoint = endpoint(index);
+            if self.is_usable(endpoint) {
+                return Some(endpoint);
+            }
+            if let Step::Turn(_) = self.shared(endpoint, claim, socket) {
+                return None;
+            }
+        }
+    }
+
     /// Whether no other process of the family can have used it: two loads.
     #[inline]
     fn is_usable(&self, endpoint: &Endpoint) -> bool {

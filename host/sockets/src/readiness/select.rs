@@ -40,21 +40,25 @@ impl Selection<'_> {
         }
     }
 
-    fn entries(&self) -> SmallVec<[PollEntry; 32]> {
+    /// The numbers that stand in any of the sets, upwards.
+    pub fn numbers(&self) -> impl Iterator<Item = RawFd> {
         let bits = usize::BITS as usize;
-        let mut entries = SmallVec::new();
-        for word in 0..self.numbers.div_ceil(bits) {
-            let any = self.sets.iter().flatten().fold(0, |any, words| any | words.get(word).unwrap_or(&0));
-            for bit in (0..bits).filter(|bit| any >> bit & 1 == 1) {
-                let number = word * bits + bit;
-                if number < self.numbers {
-                    let asked = (0..3).filter(|set| self.has(*set, number));
-                    let asked = asked.fold(0, |all, set| all | ASKED[set]);
-                    entries.push(PollEntry { number: number as RawFd, asked, told: 0 });
-                }
-            }
-        }
-        entries
+        let words = 0..self.numbers.div_ceil(bits);
+        let any =
+            move |word| self.sets.iter().flatten().fold(0, |any, words| any | words.get(word).unwrap_or(&0));
+        let numbers = words.flat_map(move |word| {
+            let any = any(word);
+            (0..bits).filter(move |bit| any >> bit & 1 == 1).map(move |bit| word * bits + bit)
+        });
+        numbers.filter(|number| *number < self.numbers).map(|number| number as RawFd)
+    }
+
+    fn entries(&self) -> SmallVec<[PollEntry; 32]> {
+        let asked = |number| {
+            let asked = (0..3).filter(|set| self.has(*set, number as usize));
+            asked.fold(0, |all, set| all | ASKED[set])
+        };
+        self.numbers().map(|number| PollEntry { number, asked: asked(number), told: 0 }).collect()
     }
 
     /// Writes what was told into the sets, and returns how many bits that is.

@@ -120,6 +120,14 @@ impl<W: Watched> Sets<W> {
         }
     }
 
+    /// Whether a number stands in a set, or is one's.
+    #[inline]
+    pub fn has(&self, number: RawFd) -> bool {
+        [&self.memberships, &self.sets]
+            .into_iter()
+            .any(|numbers| numbers.get(number).is_some_and(|word| word.load(Ordering::Relaxed) != NONE))
+    }
+
     /// Before a number is closed, and where a new descriptor has it. Two loads for a number that is in no set, and none.
     pub fn closed(&self, number: RawFd) {
         if let Some(word) = self.memberships.get(number)

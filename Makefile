@@ -5,6 +5,7 @@ DESTDIR ?=
 CARGO ?= cargo
 
 bindir = $(DESTDIR)$(PREFIX)/bin
+libdir = $(DESTDIR)$(PREFIX)/lib
 mandir = $(DESTDIR)$(PREFIX)/share/man/man1
 bashdir = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 zshdir = $(DESTDIR)$(PREFIX)/share/zsh/site-functions
@@ -52,8 +53,8 @@ gen: ## generate spec/generated from spec/nic.rdl and spec/formats.toml (needs P
 rtl-tools: ## simulator, linters, synthesis and proof for the NIC's RTL, into target/rtl (once, about a minute)
 	$(CARGO) xtask rtl-tools
 
-build: ## the program, optimised
-	$(CARGO) build --release --package beeline-cli
+build: ## the program, and the library that it preloads, optimised
+	$(CARGO) build --release --package beeline-cli --package beeline-sockets
 
 stage: build
 	rm -rf $(staged)
@@ -61,10 +62,12 @@ stage: build
 	$(built) generate man --out $(staged)/man
 	for shell in bash zsh fish; do $(built) generate completions $$shell > $(staged)/completions/$$shell || exit 1; done
 
-install: stage ## program, man pages, completions, C library and headers, licences; PREFIX=/usr/local DESTDIR=
-	install -d $(bindir) $(mandir) $(bashdir) $(zshdir) $(fishdir) $(includedir) $(licencedir)
+install: stage ## program, library for sockets, man pages, completions, C library and headers, licences; PREFIX=/usr/local DESTDIR=
+	install -d $(bindir) $(libdir) $(mandir) $(bashdir) $(zshdir) $(fishdir) $(includedir) $(licencedir)
 	install -m 755 $(built) $(bindir)/beeline
 	-strip $(bindir)/beeline
+	install -m 755 $(target)/release/libbeeline_sockets.so $(libdir)
+	-strip --strip-unneeded $(libdir)/libbeeline_sockets.so
 	install -m 644 $(staged)/man/*.1 $(mandir)
 	install -m 644 $(staged)/completions/bash $(bashdir)/beeline
 	install -m 644 $(staged)/completions/zsh $(zshdir)/_beeline
@@ -74,7 +77,7 @@ install: stage ## program, man pages, completions, C library and headers, licenc
 	$(MAKE) -C api/c install PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
 
 uninstall: ## what install put there
-	rm -f $(bindir)/beeline $(mandir)/beeline.1 $(mandir)/beeline-*.1
+	rm -f $(bindir)/beeline $(libdir)/libbeeline_sockets.so $(mandir)/beeline.1 $(mandir)/beeline-*.1
 	rm -f $(bashdir)/beeline $(zshdir)/_beeline $(fishdir)/beeline.fish
 	rm -rf $(includedir) $(licencedir)
 	$(MAKE) -C api/c uninstall PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)

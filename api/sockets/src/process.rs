@@ -44,6 +44,16 @@ pub struct Known {
 #[cfg_attr(not(test), used, unsafe(link_section = ".init_array"))]
 static BEGIN: extern "C" fn() = begin;
 
+/// Run when the program has returned from `main`, or called `exit`.
+#[cfg_attr(not(test), used, unsafe(link_section = ".fini_array"))]
+static END: extern "C" fn() = end;
+
+extern "C" fn end() {
+    if let Some(sockets) = sockets().filter(|_| owns_tables()) {
+        sockets.end();
+    }
+}
+
 extern "C" fn begin() {
     errno::preserved(|| {
         real::find_all();
@@ -62,6 +72,9 @@ pub extern "C" fn before_fork() {
     origin::fork();
     let is_carried = |number: &c_int| sockets().is_some_and(|sockets| sockets.endpoint(*number).is_some());
     passed_to_programs().filter(is_carried).for_each(|number| forbid(number, Why::Forked));
+    if let Some(sockets) = sockets() {
+        sockets.before_fork();
+    }
 }
 
 /// In the parent. A connection that the kernel carries still is the child's from now on, as a server means it that accepts and forks.

@@ -6,8 +6,10 @@ use crate::endpoint::Endpoint;
 
 /// Connections that may be carried at the same time.
 const MOST: usize = 1 << 16;
+/// So many are made at a time: a program with few connections has memory for few.
+const TOGETHER: usize = 64;
 
-static ENDPOINTS: [OnceLock<Endpoint>; MOST] = [const { OnceLock::new() }; MOST];
+static ENDPOINTS: [OnceLock<Box<[Endpoint]>>; MOST / TOGETHER] = [const { OnceLock::new() }; MOST / TOGETHER];
 
 /// Endpoints that no connection has.
 #[derive(Debug, Default)]
@@ -19,12 +21,14 @@ pub(crate) struct Endpoints {
 
 /// The endpoint with this index; below [`MOST`], as all that were ever given are.
 pub(crate) fn endpoint(index: u32) -> &'static Endpoint {
-    ENDPOINTS[index as usize].get_or_init(|| Endpoint::new(index))
+    let (part, at) = (index as usize / TOGETHER, index as usize % TOGETHER);
+    let first = (part * TOGETHER) as u32;
+    &ENDPOINTS[part].get_or_init(|| (first..first + TOGETHER as u32).map(Endpoint::new).collect())[at]
 }
 
-/// Those that were ever given.
+/// Those that were ever given, and a few more.
 pub(crate) fn endpoints() -> impl Iterator<Item = &'static Endpoint> {
-    ENDPOINTS.iter().map_while(OnceLock::get)
+    ENDPOINTS.iter().map_while(OnceLock::get).flatten()
 }
 
 impl Endpoints {

@@ -20,6 +20,7 @@
 // Tests call none: nothing is exported from them, or they would run on these hooks themselves.
 #![cfg_attr(test, allow(dead_code, reason = "hooks are called by programs"))]
 
+mod asked;
 mod calls;
 mod errno;
 mod exports;

@@ -1,0 +1,360 @@
+/* What the sides do to each other besides the connection, and what they say of it. */
+#include "conformance.h"
+
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <time.h>
+
+/* How long a preloaded library may take to take a connection over, and a thread to fall asleep. */
+#define PATIENCE_SECONDS 5
+#define ASLEEP_LOOKS 2000
+#define WARM_BYTES 32
+
+void fail(const char *what)
+{
+	fprintf(stderr, "conformance: %s: %s\n", what, strerror(errno));
+	exit(99);
+}
+
+static void append(const char *variable, const char *line)
+{
+	const char *path = getenv(variable);
+	if (!path)
+		return;
+	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+	if (fd >= 0) {
+		dprintf(fd, "%s\n", line);
+		close(fd);
+	}
+}
+
+void say(struct side *s, const char *format, ...)
+{
+	char text[1024], line[1100];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	snprintf(line, sizeof line, "%s: %s", s->is_client ? "client" : "server", text);
+	fprintf(s->out, "%s\n", line);
+	append("CONFORMANCE_LOG", line);
+}
+
+void say_result(struct side *s, const char *call, long gave, int number)
+{
+	if (gave < 0)
+		say(s, "%s = %ld %s", call, gave, number ? strerrorname_np(number) : "");
+	else
+		say(s, "%s = %ld", call, gave);
+}
+
+uint64_t sum(const void *bytes, size_t count)
+{
+	uint64_t sum = 0xcbf29ce484222325;
+	for (size_t i = 0; i < count; i++)
+		sum = (sum ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3;
+	return sum;
+}
+
+void say_bytes(struct side *s, const char *name, const void *bytes, long count)
+{
+	if (count < 0)
+		say(s, "%s: none", name);
+	else
+		say(s, "%s: %ld bytes, sum %016llx", name, count, (unsigned long long)sum(bytes, count));
+}
+
+void tell(struct side *s)
+{
+	if (write(s->to_other, "t", 1) != 1)
+		fail("the other side has gone");
+}
+
+void hear(struct side *s)
+{
+	char byte;
+	ssize_t bytes;
+	do {
+		bytes = read(s->from_other, &byte, 1);
+	} while (bytes < 0 && errno == EINTR);
+	if (bytes != 1) {
+		/* The other side says why it has gone. */
+		say(s, "the other side has gone");
+		append("CONFORMANCE_LOG", "gone");
+		exit(97);
+	}
+}
+
+void meet(struct side *s)
+{
+	tell(s);
+	hear(s);
+}
+
+bool has_told(struct side *s, int milliseconds)
+{
+	struct pollfd poll_fd = { .fd = s->from_other, .events = POLLIN };
+	return poll(&poll_fd, 1, milliseconds) == 1;
+}
+
+static char state_of(int pid, int tid)
+{
+	char path[64], text[512];
+	snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, tid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t bytes = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	if (fd >= 0)
+		close(fd);
+	if (bytes <= 0)
+		return '?';
+	text[bytes] = 0;
+	const char *end = strrchr(text, ')');
+	return end && end[1] ? end[2] : '?';
+}
+
+void wait_thread_asleep(int pid, int tid)
+{
+	for (int looks = 0, asleep = 0; looks < ASLEEP_LOOKS && asleep < 5; looks++) {
+		asleep = state_of(pid, tid) == 'S' ? asleep + 1 : 0;
+		poll(NULL, 0, 1);
+	}
+}
+
+void wait_asleep(struct side *s)
+{
+	wait_thread_asleep(s->other_pid, s->other_tid);
+}
+
+void interrupt_other(struct side *s, int signal)
+{
+	do {
+		wait_asleep(s);
+		MUST(syscall(SYS_tgkill, s->other_pid, s->other_tid, signal));
+	} while (!has_told(s, 20));
+	hear(s);
+}
+
+void pattern(void *bytes, size_t count, unsigned seed)
+{
+	uint32_t state = seed * 2654435761u + 1;
+	for (size_t i = 0; i < count; i++) {
+		state = state * 1664525 + 1013904223;
+		((unsigned char *)bytes)[i] = state >> 24;
+	}
+}
+
+long receive_all(int fd, void *bytes, size_t count)
+{
+	size_t done = 0;
+	while (done < count) {
+		ssize_t got = recv(fd, (char *)bytes + done, count - done, 0);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		done += got;
+	}
+	return done;
+}
+
+long send_all(int fd, const void *bytes, size_t count)
+{
+	size_t done = 0;
+	while (done < count) {
+		ssize_t sent = send(fd, (const char *)bytes + done, count - done, MSG_NOSIGNAL);
+		if (sent < 0 && errno == EINTR)
+			continue;
+		if (sent <= 0)
+			break;
+		done += sent;
+	}
+	return done;
+}
+
+/* Whether a preloaded library carries both directions of this connection; -1 where there is none. */
+static int is_accelerated(int fd)
+{
+	static int (*ask)(int);
+	static bool is_known;
+	if (!is_known) {
+		ask = (int (*)(int))dlsym(RTLD_DEFAULT, "beeline_sockets_is_accelerated");
+		is_known = true;
+	}
+	return ask ? ask(fd) : -1;
+}
+
+static bool has_patience(const struct timespec *since)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec - since->tv_sec < PATIENCE_SECONDS;
+}
+
+void warm_up(struct side *s, int fd)
+{
+	const char *variable = getenv("CONFORMANCE_WARMUP");
+	int wanted = variable ? atoi(variable) : 64;
+	unsigned char ours[WARM_BYTES], theirs[WARM_BYTES];
+	struct timespec since;
+	clock_gettime(CLOCK_MONOTONIC, &since);
+	/* The client says in each message whether it is the last one, and the server whether it needs no more. */
+	for (int count = 1, is_last = wanted == 0; !is_last; count++) {
+		pattern(ours, sizeof ours, count);
+		ours[1] = is_accelerated(fd) != 0;
+		if (!s->is_client) {
+			if (receive_all(fd, theirs, sizeof theirs) != sizeof theirs)
+				fail("a message before the case");
+			is_last = theirs[0];
+		} else {
+			bool is_enough = count >= wanted && count > 1 && (ours[1] || !has_patience(&since));
+			is_last = is_enough && (theirs[1] || !has_patience(&since));
+		}
+		ours[0] = is_last;
+		if (send_all(fd, ours, sizeof ours) != sizeof ours)
+			fail("send a message before the case");
+		if (s->is_client && receive_all(fd, theirs, sizeof theirs) != sizeof theirs)
+			fail("an answer before the case");
+	}
+	append("CONFORMANCE_PATHS", is_accelerated(fd) > 0 ? "accelerated" : "kernel");
+}
+
+static void turn_alone(int from, int to, unsigned seed)
+{
+	unsigned char ours[WARM_BYTES], theirs[WARM_BYTES];
+	pattern(ours, sizeof ours, seed);
+	if (send_all(from, ours, sizeof ours) != sizeof ours || receive_all(to, theirs, sizeof theirs) != sizeof theirs)
+		fail("a message before the case");
+}
+
+void warm_alone(int one, int other)
+{
+	const char *variable = getenv("CONFORMANCE_WARMUP");
+	int wanted = variable ? atoi(variable) : 64;
+	struct timespec since;
+	clock_gettime(CLOCK_MONOTONIC, &since);
+	for (int count = 0; count < wanted || ((!is_accelerated(one) || !is_accelerated(other)) && has_patience(&since)); count++) {
+		turn_alone(one, other, count);
+		turn_alone(other, one, count);
+	}
+	append("CONFORMANCE_PATHS", is_accelerated(one) > 0 && is_accelerated(other) > 0 ? "accelerated" : "kernel");
+}
+
+int connect_cold(struct side *s)
+{
+	int fd = MUST(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+	MUST(connect(fd, (struct sockaddr *)&s->address, sizeof s->address));
+	return fd;
+}
+
+int accept_cold(struct side *s)
+{
+	return MUST(accept4(s->listener, NULL, NULL, SOCK_CLOEXEC));
+}
+
+int connect_warm(struct side *s)
+{
+	int fd = connect_cold(s);
+	warm_up(s, fd);
+	return fd;
+}
+
+int accept_warm(struct side *s)
+{
+	int fd = accept_cold(s);
+	warm_up(s, fd);
+	return fd;
+}
+
+void exchange(struct side *s, int fd)
+{
+	char bytes[200] = { 0 }, sent[200];
+	pattern(sent, sizeof sent, s->is_client);
+	if (s->is_client)
+		SAY(send_all(fd, sent, sizeof sent));
+	say_bytes(s, "exchanged", bytes, receive_all(fd, bytes, sizeof bytes));
+	if (!s->is_client)
+		SAY(send_all(fd, sent, sizeof sent));
+}
+
+void receive_to_end(struct side *s, int fd)
+{
+	static __thread char part[65536];
+	uint64_t total = 0, hash = 0xcbf29ce484222325;
+	ssize_t got;
+	while ((got = recv(fd, part, sizeof part, 0)) > 0) {
+		for (ssize_t i = 0; i < got; i++)
+			hash = (hash ^ (unsigned char)part[i]) * 0x100000001b3;
+		total += got;
+	}
+	int number = errno;
+	say(s, "to the end: %llu bytes, sum %016llx, then %s", (unsigned long long)total, (unsigned long long)hash,
+	    got == 0 ? "the end" : strerrorname_np(number));
+}
+
+short ready_now(int fd, short events)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = events };
+	MUST(poll(&poll_fd, 1, 0));
+	return poll_fd.revents;
+}
+
+short wait_ready(int fd, short events)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = events };
+	while (poll(&poll_fd, 1, -1) < 0 && errno == EINTR)
+		;
+	return poll_fd.revents;
+}
+
+void wait_readable(int fd)
+{
+	wait_ready(fd, POLLIN);
+}
+
+void wait_unread(int fd, int bytes)
+{
+	int unread = 0;
+	while (MUST(ioctl(fd, FIONREAD, &unread)) == 0 && unread < bytes)
+		poll(NULL, 0, 1);
+}
+
+void say_events(struct side *s, const char *name, unsigned events)
+{
+	say(s, "%s:%s%s%s%s%s%s", name, events & POLLIN ? " in" : "", events & POLLOUT ? " out" : "",
+	    events & POLLPRI ? " urgent" : "", events & POLLERR ? " error" : "", events & POLLHUP ? " hang-up" : "",
+	    events & POLLRDHUP ? " half-closed" : "");
+}
+
+void set_nonblocking(int fd, bool is_nonblocking)
+{
+	int flags = MUST(fcntl(fd, F_GETFL));
+	MUST(fcntl(fd, F_SETFL, is_nonblocking ? flags | O_NONBLOCK : flags & ~O_NONBLOCK));
+}
+
+void keep_over_exec(int fd)
+{
+	MUST(fcntl(fd, F_SETFD, 0));
+}
+
+void say_child(struct side *s, const char *name, pid_t child)
+{
+	int status = 0;
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	if (WIFSIGNALED(status))
+		say(s, "%s ended by signal %d", name, WTERMSIG(status));
+	else
+		say(s, "%s exited with %d", name, WEXITSTATUS(status));
+}
+
+int be_inherited(int fd)
+{
+	char bytes[200];
+	int answered = 0;
+	while (receive_all(fd, bytes, sizeof bytes) == sizeof bytes) {
+		pattern(bytes, sizeof bytes, 2);
+		if (send_all(fd, bytes, sizeof bytes) == sizeof bytes)
+			answered++;
+	}
+	return answered;
+}

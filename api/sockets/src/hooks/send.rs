@@ -124,6 +124,9 @@ pub unsafe fn send(number: c_int, from: *const c_void, bytes: size_t, flags: c_i
     }
 }
 
+/// The kernel takes no notice of the address that a call on a connection of TCP has, unless it is longer than any can be.
+const LONGEST_ADDRESS: socklen_t = size_of::<libc::sockaddr_storage>() as socklen_t;
+
 /// # Safety
 /// As `sendto`.
 #[inline]
@@ -139,13 +142,11 @@ pub unsafe fn sendto(
     let kernel = || unsafe { real::sendto(number, from, bytes, flags, address, length) };
     match known_for(number, flags) {
         // SAFETY: the program says that the memory is there.
-        Some(known) if address.is_null() => unsafe { send_piece(known, from, bytes, flags, kernel) },
-        // What an address means on a connection is the kernel's to say.
-        Some(_) => {
-            forbid(number, Why::Option);
-            kernel()
-        }
-        None => kernel(),
+        Some(known) if address.is_null() || length <= LONGEST_ADDRESS => unsafe {
+            send_piece(known, from, bytes, flags, kernel)
+        },
+        // The kernel says what is wrong with it, and sends nothing.
+        Some(_) | None => kernel(),
     }
 }
 
@@ -159,7 +160,12 @@ pub unsafe fn sendmsg(number: c_int, message: *const msghdr, flags: c_int) -> ss
     // SAFETY: the program says that the control bytes are there.
     unsafe { before_passing(header) };
     let Some(known) = known_for(number, flags) else { return kernel() };
-    if !header.msg_name.is_null() || header.msg_controllen != 0 {
+    if header.msg_controllen != 0 {
+        forbid(number, Why::Option);
+        return kernel();
+    }
+    if !header.msg_name.is_null() && header.msg_namelen > LONGEST_ADDRESS {
+        // As in `sendto`; a length that is too large is shortened there, which is not worth a thought here.
         forbid(number, Why::Option);
         return kernel();
     }

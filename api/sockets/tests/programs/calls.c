@@ -14,6 +14,14 @@ static long by_write(void) { return write(ends[0], text, 5); }
 static long by_send(void) { return send(ends[0], text, 6, MSG_NOSIGNAL); }
 static long by_sendto(void) { return sendto(ends[0], text, 7, 0, NULL, 0); }
 
+/* Of a connection the address says nothing. */
+static long by_sendto_an_address(void)
+{
+	struct sockaddr_in elsewhere = { .sin_family = AF_INET, .sin_port = htons(9) };
+
+	return sendto(ends[0], text, 8, 0, (struct sockaddr *)&elsewhere, sizeof elsewhere);
+}
+
 static long by_writev(void)
 {
 	struct iovec parts[] = { { text, 3 }, { NULL, 0 }, { text + 9, 4 } };
@@ -179,7 +187,7 @@ static void to_the_end(void)
 
 int main(void)
 {
-	long (*const senders[])(void) = { by_write, by_send, by_sendto, by_writev,
+	long (*const senders[])(void) = { by_write, by_send, by_sendto, by_sendto_an_address, by_writev,
 					  by_sendmsg, by_sendmmsg, by_sendfile, by_splice };
 
 	setvbuf(stdout, NULL, _IOLBF, 0);

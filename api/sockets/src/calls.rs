@@ -85,6 +85,43 @@ macro_rules! calls {
             _Fork() -> c_int = programs,
                 clone(libc::SIGCHLD, 0, 0, 0, 0);
 
+            epoll_create(size: c_int) -> c_int = sets,
+                epoll_create1(size & 0);
+            epoll_create1(flags: c_int) -> c_int = sets,
+                epoll_create1(flags);
+            epoll_ctl(number: c_int, operation: c_int, member: c_int, event: *mut epoll_event) -> c_int = sets,
+                epoll_ctl(number, operation, member, event);
+            epoll_wait(number: c_int, events: *mut epoll_event, most: c_int, timeout: c_int) -> c_int = sets,
+                epoll_pwait(number, events, most, timeout, 0, 8);
+            epoll_pwait(
+                number: c_int, events: *mut epoll_event, most: c_int, timeout: c_int, mask: *const sigset_t
+            ) -> c_int = sets,
+                epoll_pwait(number, events, most, timeout, mask, 8);
+            epoll_pwait2(
+                number: c_int, events: *mut epoll_event, most: c_int, timeout: *const timespec, mask: *const sigset_t
+            ) -> c_int = sets,
+                epoll_pwait2(number, events, most, timeout, mask, 8);
+            poll, __poll(list: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int = polls,
+                ppoll(list, count, kernel::time_of(timeout), 0, 8);
+            __poll_chk(list: *mut pollfd, count: nfds_t, timeout: c_int, room: size_t) -> c_int = polls,
+                ppoll(list, count, kernel::time_of(timeout), 0, 8);
+            ppoll(list: *mut pollfd, count: nfds_t, timeout: *const timespec, mask: *const sigset_t) -> c_int = polls,
+                ppoll(list, count, timeout, mask, 8);
+            __ppoll_chk(
+                list: *mut pollfd, count: nfds_t, timeout: *const timespec, mask: *const sigset_t, room: size_t
+            ) -> c_int = polls,
+                ppoll(list, count, timeout, mask, 8);
+            select, __select(
+                count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *mut timeval
+            ) -> c_int = polls,
+                select(count, read, write, except, timeout);
+            // The mask is of no use before the program's first handler.
+            pselect(
+                count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set,
+                timeout: *const timespec, mask: *const sigset_t
+            ) -> c_int = polls,
+                pselect6(count, read, write, except, timeout, 0);
+
             shutdown(number: c_int, how: c_int) -> c_int = options,
                 shutdown(number, how);
             setsockopt(

@@ -48,6 +48,22 @@ pub fn option(number: c_int, level: c_int, name: c_int) -> Option<c_int> {
     (result == 0 && bytes as usize == size_of::<c_int>()).then_some(value)
 }
 
+/// A time of so many milliseconds, until this thread asks for another; null, which is for ever, for a negative number.
+pub fn time_of(milliseconds: c_int) -> *const libc::timespec {
+    thread_local! {
+        static TIME: core::cell::Cell<libc::timespec> =
+            const { core::cell::Cell::new(libc::timespec { tv_sec: 0, tv_nsec: 0 }) };
+    }
+    if milliseconds < 0 {
+        return core::ptr::null();
+    }
+    let (seconds, rest) = (milliseconds / 1000, milliseconds % 1000);
+    TIME.with(|time| {
+        time.set(libc::timespec { tv_sec: seconds.into(), tv_nsec: c_long::from(rest) * 1_000_000 });
+        time.as_ptr().cast_const()
+    })
+}
+
 /// Sends SIGPIPE to this thread, as the kernel does to one that writes to a socket that nobody reads.
 #[cold]
 pub fn raise_broken_pipe() {

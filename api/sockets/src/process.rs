@@ -168,6 +168,14 @@ fn sockets() -> Option<&'static Sockets> {
     unsafe { SOCKETS.load(Ordering::Acquire).as_ref() }
 }
 
+/// The engine, for calls of the process whose sets and connections it has.
+#[inline]
+pub fn running() -> Option<&'static Sockets> {
+    let sockets = sockets()?;
+    // A child of `vfork` makes no calls for its parent.
+    (BORROWER.load(Ordering::Relaxed) == 0 || owns_tables()).then_some(sockets)
+}
+
 /// The connection of this number, if the engine knows one.
 #[inline]
 pub fn known(number: c_int) -> Option<Known> {
@@ -253,4 +261,38 @@ pub fn guarded<T>(body: impl FnOnce() -> T) -> T {
     let value = body();
     core::mem::forget(abort);
     value
+}
+
+/// As [`guarded`], for code of the engine that makes real functions wait, in which a thread may be cancelled.
+pub struct Cancellable {
+    is_in_kernel: core::cell::Cell<bool>,
+    has_ended: core::cell::Cell<bool>,
+}
+
+impl Cancellable {
+    /// A panic ends the process from here on, until [`Cancellable::end`], but in [`Cancellable::kernel`].
+    pub fn new() -> Self {
+        Cancellable { is_in_kernel: core::cell::Cell::new(false), has_ended: core::cell::Cell::new(false) }
+    }
+
+    /// Runs a real function.
+    pub fn kernel<T>(&self, call: impl FnOnce() -> T) -> T {
+        self.is_in_kernel.set(true);
+        let value = call();
+        self.is_in_kernel.set(false);
+        value
+    }
+
+    /// The engine's code has come to its end.
+    pub fn end(self) {
+        self.has_ended.set(true);
+    }
+}
+
+impl Drop for Cancellable {
+    fn drop(&mut self) {
+        if !self.has_ended.get() && !self.is_in_kernel.get() {
+            std::process::abort();
+        }
+    }
 }

@@ -3,7 +3,10 @@
 use core::ffi::{CStr, c_int, c_long, c_uint, c_void};
 use core::mem::transmute;
 
-use libc::{iovec, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t, timespec};
+use libc::{
+    epoll_event, fd_set, iovec, mmsghdr, msghdr, nfds_t, off_t, pollfd, sigset_t, size_t, sockaddr,
+    socklen_t, ssize_t, timespec, timeval,
+};
 use syscalls::{Sysno, raw_syscall};
 
 use crate::calls::calls;

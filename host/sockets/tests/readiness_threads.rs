@@ -226,6 +226,9 @@ fn connection_that_begins_wakes_who_sleeps_without_a_bell_to_hear() {
         fixture.add(connection, IN);
         // Back to the kernel: the next wait sleeps as if there were no window.
         connection.0.may.store(false, Ordering::SeqCst);
+        let limit = Some(Duration::from_millis(1));
+        let set = fixture.set();
+        assert_eq!(set.wait(&mut Real::new(&fixture.epoll), &mut room(4), limit, NEVER), Ok(0));
         let thread = AtomicU32::new(0);
         let number = fixture.sockets[0].0.as_raw_fd();
         thread::scope(|scope| {

@@ -2,6 +2,7 @@
 
 use core::ffi::{c_int, c_long, c_uint};
 
+use crate::hooks::sets;
 use crate::process::{active, borrow_numbers, forbid, guarded, known, owns_tables};
 use crate::real;
 use crate::{errno, kernel, origin};
@@ -10,7 +11,7 @@ use beeline_socket_rules::Why;
 /// The number is about to mean nothing, or something else.
 pub fn before_close(number: c_int) {
     let known = known(number);
-    if known.is_none() && !origin::is_noted(number) {
+    if known.is_none() && !origin::is_noted(number) && !sets::has(number) {
         return;
     }
     if !owns_tables() {
@@ -18,6 +19,7 @@ pub fn before_close(number: c_int) {
         return;
     }
     origin::clear(number);
+    sets::closed(number);
     if let Some(known) = known {
         guarded(|| known.sockets.close(known.socket));
     }
@@ -91,6 +93,7 @@ pub unsafe fn dup3(number: c_int, to: c_int, flags: c_int) -> c_int {
 
 /// A connection whose socket gets a second number is the kernel's.
 fn before_copy(number: c_int) {
+    sets::share(number, Why::SetShared);
     if known(number).is_some() {
         forbid(number, Why::Duplicated);
     }
@@ -98,7 +101,7 @@ fn before_copy(number: c_int) {
 
 /// As [`before_copy`]; the other number is closed by the call, if that can be done.
 fn before_copy_to(number: c_int, to: c_int) {
-    let is_tracked = |number| known(number).is_some() || origin::is_noted(number);
+    let is_tracked = |number| known(number).is_some() || origin::is_noted(number) || sets::has(number);
     if number != to && (is_tracked(number) || is_tracked(to)) && kernel::descriptor_flags(number).is_ok() {
         before_copy(number);
         before_close(to);

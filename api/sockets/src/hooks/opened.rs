@@ -5,6 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use libc::{sockaddr, sockaddr_in, sockaddr_in6, socklen_t};
 
+use crate::hooks::sets;
 use crate::origin::Listener;
 use crate::process::{active, forbid, guarded, known};
 use crate::real;
@@ -33,6 +34,7 @@ pub unsafe fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
     if number >= 0 && active().is_some() {
         let kind = kind & !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC);
         let is_stream = kind == libc::SOCK_STREAM && matches!(protocol, 0 | libc::IPPROTO_TCP);
+        sets::closed(number);
         origin::made(number, is_stream && matches!(domain, libc::AF_INET | libc::AF_INET6));
     }
     number
@@ -112,6 +114,7 @@ fn accepted(listener: c_int, connection: c_int) -> c_int {
     }
     if let Some(sockets) = active() {
         origin::clear(connection);
+        sets::closed(connection);
         if is_plain(listener) {
             origin::note(connection);
             // SAFETY: the kernel has just made the descriptor.

@@ -8,6 +8,7 @@ use libc::{iovec, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
+use crate::hooks::sets;
 use crate::process::{Known, forbid, guarded, known};
 use crate::real;
 use crate::{errno, kernel, messages};
@@ -185,7 +186,10 @@ pub unsafe fn sendmsg(number: c_int, message: *const msghdr, flags: c_int) -> ss
 /// The control bytes of the message are null or valid for reads.
 unsafe fn before_passing(message: &msghdr) {
     // SAFETY: by this function's contract.
-    unsafe { messages::passed(message) }.for_each(|number| forbid(number, Why::Passed));
+    unsafe { messages::passed(message) }.for_each(|number| {
+        sets::share(number, Why::SetShared);
+        forbid(number, Why::Passed);
+    });
 }
 
 /// # Safety

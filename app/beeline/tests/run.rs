@@ -202,6 +202,8 @@ fn command_has_the_library_first_and_its_rules_in_one_variable() {
     );
     assert_eq!(rules["never_ports"][0], "22-22");
     assert_eq!(lines[2..], ["", "", "a -b"]);
+    let name = "tr '\\0' ' ' < /proc/$$/cmdline";
+    assert!(place.succeed(&["run", "--", "sh", "-c", name]).starts_with("sh -c "));
 }
 
 #[test]

@@ -10,6 +10,8 @@
 #![forbid(unsafe_code)]
 
 mod board;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod keys;
 mod read;
 mod report;

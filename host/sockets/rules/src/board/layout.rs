@@ -13,8 +13,10 @@ pub(super) const FORMAT: u64 = u64::from_le_bytes(*b"BLSOCK01");
 pub(super) const HEADER_BYTES: usize = 4096;
 pub(super) const ROW_WORDS: usize = 32;
 pub(super) const ROW_BYTES: usize = ROW_WORDS * 8;
-/// Rows of a board that is made.
+/// Rows of a part of a board: of one that is made, and by so many it grows.
 pub(super) const ROWS: usize = 1024;
+/// Parts of a board at most.
+pub(super) const PARTS: usize = 16;
 /// Rows that are read at most.
 const MAX_ROWS: usize = 1 << 16;
 
@@ -109,7 +111,12 @@ fn address(bytes: &[u8], index: usize) -> IpAddr {
     Ipv6Addr::from(octets).to_canonical()
 }
 
-/// What the header says. Rows are added by [`rows_of`].
+/// What the bytes of a file say, whose rows were looked at twice.
+pub(crate) fn board_of(header: &[u8], before: &[u8], after: &[u8]) -> Result<BoardView, Odd> {
+    Ok(BoardView { rows: rows_of(before, after), ..header_of(header)? })
+}
+
+/// What the header says. Rows are added by [`board_of`].
 pub(super) fn header_of(bytes: &[u8]) -> Result<BoardView, Odd> {
     if bytes.len() < HEADER_BYTES {
         return Err(Odd::Short { found: bytes.len(), wanted: HEADER_BYTES });

@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::layout::Odd;
-use super::layout::{HEADER_BYTES, header_of, rows_bytes, rows_of};
+use super::layout::{HEADER_BYTES, board_of, rows_bytes};
 use super::name::{FOLDER, pid_of};
 use super::process::Life;
 use super::run::Run;
@@ -131,11 +131,9 @@ fn see(folder: &OwnedFd, path: &Path, name: &OsString) -> Result<BoardView, Look
     }
     let read = |offset, bytes| read(&file, offset, bytes).map_err(failed("read", &path));
     let header = read(0, HEADER_BYTES)?;
-    let mut view = header_of(&header).map_err(|odd| LookError::Odd { path: path.clone(), odd })?;
     let rows = rows_bytes(&header);
     let [before, after] = [read(HEADER_BYTES, rows)?, read(HEADER_BYTES, rows)?];
-    view.rows = rows_of(&before, &after);
-    Ok(view)
+    board_of(&header, &before, &after).map_err(|odd| LookError::Odd { path: path.clone(), odd })
 }
 
 /// The bytes that there are, at most so many.

@@ -8,6 +8,7 @@ mod layout;
 mod look;
 mod name;
 mod own;
+mod parts;
 mod process;
 mod rows;
 mod run;
@@ -15,6 +16,8 @@ mod view;
 
 pub use self::carrier::Carrier;
 pub use self::layout::Odd;
+#[cfg(fuzzing)]
+pub(crate) use self::layout::board_of as board_of_bytes;
 pub use self::look::{LookError, boards, boards_of_run};
 pub use self::own::{Board, BoardError};
 pub use self::process::Life;

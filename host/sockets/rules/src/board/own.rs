@@ -1,31 +1,27 @@
 //! The board of this process.
 
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use beeline_mmio::{MappedSegment, OnLoss, Region, SegmentError, SegmentOptions, ThisProcess, Words};
-use rustix::fs::{CWD, FallocateFlags, Mode, OFlags};
+use beeline_mmio::{SegmentError, ThisProcess, Words};
+use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
-use rustix::process::{Resource, getrlimit};
 
 use super::layout::{
-    CLOSED, FORMAT, FREE, GENERATION, HEADER_BYTES, OPEN, OPENING, ROW_BYTES, ROW_WORDS, ROWS, STATE_MASK,
-    address_words, header, row,
+    CLOSED, FORMAT, FREE, GENERATION, OPEN, OPENING, ROW_WORDS, ROWS, STATE_MASK, address_words, header, row,
 };
 use super::look;
 use super::name::FOLDER;
+use super::parts::{PartError, Parts};
 use super::process::Recorded;
 use super::rows::{Row, tally};
 use super::run::Run;
 
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
-const FILE_BYTES: u64 = (HEADER_BYTES + ROWS * ROW_BYTES) as u64;
-/// Words of the header that are loaded and stored: its first half. Behind them is text.
-const HEADER_WORDS: usize = 256;
 
 /// Why a process has no board. It works without one; nobody sees its connections.
 #[derive(Debug, thiserror::Error)]
@@ -42,8 +38,7 @@ pub enum BoardError {
 /// The board of this process. It has no descriptor: programs close those that they did not open.
 #[derive(Debug)]
 pub struct Board {
-    region: Region,
-    path: PathBuf,
+    parts: Parts,
     process: ThisProcess,
     run: Option<Run>,
     /// Where the search for a free row begins.
@@ -77,12 +72,11 @@ impl Board {
     fn in_file(file: &OwnedFd, path: &Path, run: Option<Run>) -> Result<Self, BoardError> {
         // Whatever the umask took.
         rustix::fs::fchmod(file, Mode::from_raw_mode(FILE_MODE)).map_err(failed("set the mode of", path))?;
-        make_room(file).map_err(failed("make room for", path))?;
-        // Only this user may cut it, and whoever does has ended its own program.
-        let options = SegmentOptions { on_loss: OnLoss::Fatal, ..SegmentOptions::default() };
-        let segment = MappedSegment::file(file.as_fd(), &options)?;
-        let region = segment.region().ok_or(failed("map", path)(Errno::ACCESS))?;
-        let words = region.words(0, HEADER_WORDS);
+        let parts = Parts::of_new(file, path).map_err(|error| match error {
+            PartError::System(errno) => failed("make room for", path)(errno),
+            PartError::Map(error) => error.into(),
+        })?;
+        let words = parts.header();
         let Recorded { pid, start, namespace, boot, image } = Recorded::of_this_process();
         for (at, word) in [
             (header::ROWS, ROWS as u64),
@@ -101,11 +95,11 @@ impl Board {
         }
         let program = std::fs::read_link("/proc/self/exe").unwrap_or_default();
         let program = program.as_os_str().as_bytes();
-        region.copy_in(header::PROGRAM_OFFSET, &program[..program.len().min(header::PROGRAM_BYTES)]);
+        parts.store_text(header::PROGRAM_OFFSET, &program[..program.len().min(header::PROGRAM_BYTES)]);
         // Release: whoever reads the format finds the rest. The kernel's read is the other side.
         words.store_release(header::FORMAT, FORMAT);
         let process = ThisProcess::get();
-        Ok(Board { region, path: path.to_owned(), process, run, next: AtomicUsize::new(0) })
+        Ok(Board { parts, process, run, next: AtomicUsize::new(0) })
     }
 
     /// Whether it is this process's, and not that of the parent of a child of fork, which makes its own.
@@ -115,7 +109,7 @@ impl Board {
 
     /// The file.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.parts.path()
     }
 
     /// A row for a connection; `None` where all are taken, which is counted, and in a child of fork.
@@ -123,10 +117,11 @@ impl Board {
         if !self.is_of_this_process() {
             return None;
         }
-        let (words, taken) = self.take(FREE).or_else(|| self.take(CLOSED)).or_else(|| {
-            self.header().raise_release(header::UNLISTED);
-            None
-        })?;
+        let taken = self.take(FREE).or_else(|| if self.parts.grow() { self.take(FREE) } else { None });
+        let Some((words, taken)) = taken.or_else(|| self.take(CLOSED)) else {
+            self.parts.header().raise_release(header::UNLISTED);
+            return None;
+        };
         (1..ROW_WORDS).for_each(|word| words.store(word, 0));
         words.store(row::SOCKET, socket.into());
         words.store(row::PORTS, u64::from(local.port()) | u64::from(peer.port()) << 16);
@@ -137,16 +132,16 @@ impl Board {
         }
         // Release: a reader that finds it open finds the rest.
         words.store_release(row::STATE, taken | OPEN);
-        Some(Row::new(words, self.header(), self.process, self.run.is_some()))
+        Some(Row::new(words, self.parts.header(), self.process, self.run.is_some()))
     }
 
     /// Takes a row that is in this state: its words, and how often it was taken.
     fn take(&self, wanted: u64) -> Option<(Words, u64)> {
         // Relaxed: where to begin is a hint.
-        let first = self.next.load(Ordering::Relaxed);
-        for index in (0..ROWS).map(|step| (first + step) % ROWS) {
-            let offset = HEADER_BYTES + index * ROW_BYTES;
-            let state = self.region.word(offset);
+        let (first, rows) = (self.next.load(Ordering::Relaxed), self.parts.rows());
+        for index in (0..rows).map(|step| (first + step) % rows) {
+            let (region, offset) = self.parts.place(index)?;
+            let state = region.word(offset);
             let found = state.load();
             if found & STATE_MASK != wanted {
                 continue;
@@ -157,17 +152,13 @@ impl Board {
                 continue;
             }
             self.next.store(index + 1, Ordering::Relaxed);
-            let words = self.region.words(offset, ROW_WORDS);
+            let words = self.parts.row(index)?;
             if wanted == CLOSED {
-                tally(&self.header(), words.load(row::WHY));
+                tally(&self.parts.header(), words.load(row::WHY));
             }
             return Some((words, taken));
         }
         None
-    }
-
-    fn header(&self) -> Words {
-        self.region.words(0, HEADER_WORDS)
     }
 
     /// Says that the process ends, and removes the file unless a run is to read it. For whoever keeps the board to the end, as in a static, which
@@ -176,9 +167,9 @@ impl Board {
         if !self.is_of_this_process() {
             return;
         }
-        self.header().store(header::ENDED, 1);
+        self.parts.header().store(header::ENDED, 1);
         if self.run.is_none() {
-            let _ = rustix::fs::unlink(&self.path);
+            let _ = rustix::fs::unlink(self.path());
         }
     }
 }
@@ -212,22 +203,6 @@ fn open_folder(path: &Path) -> Result<OwnedFd, BoardError> {
         return Err(BoardError::Folder { path: path.to_owned(), uid, mode });
     }
     Ok(folder)
-}
-
-/// Gives a file its size and its pages: a store into a hole that no page is left for would end the program.
-fn make_room(file: &OwnedFd) -> Result<(), Errno> {
-    // The kernel would send a signal.
-    if getrlimit(Resource::Fsize).current.is_some_and(|limit| limit < FILE_BYTES) {
-        return Err(Errno::FBIG);
-    }
-    match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, FILE_BYTES) {
-        Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
-            let zeros = vec![0; FILE_BYTES as usize];
-            let written = rustix::io::retry_on_intr(|| rustix::io::pwrite(file, &zeros, 0))?;
-            if written == zeros.len() { Ok(()) } else { Err(Errno::NOSPC) }
-        }
-        made => made,
-    }
 }
 
 #[cfg(test)]

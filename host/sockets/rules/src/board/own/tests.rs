@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Why;
-use crate::board::layout;
+use crate::board::layout::{self, HEADER_BYTES, PARTS, ROW_BYTES};
 use crate::board::look::{boards, boards_of_run};
 use crate::board::name::pid_of;
 use crate::{BoardView, Carrier, Counters, Direction, Life, RowView};
@@ -92,16 +92,32 @@ fn what_is_counted_is_seen_and_a_file_goes_with_its_board() {
 fn row_that_is_taken_again_begins_at_zero_and_one_too_many_is_counted() {
     let dir = tempfile::tempdir().unwrap();
     let board = Board::create(dir.path(), None).unwrap();
-    let rows: Vec<_> = (0..ROWS).map(|_| row(&board)).collect();
-    rows[5].sent(Carrier::Socket, 5);
+    let all = PARTS * ROWS;
+    let rows: Vec<_> = (0..all).map(|_| row(&board)).collect();
+    rows.iter().for_each(|row| row.sent(Carrier::Socket, 5));
     let (local, peer) = ends("1.2.3.4:5", "1.2.3.4:6");
     assert!(board.row(1, local, peer).is_none());
-    assert_eq!((seen(dir.path())[0].rows.len(), seen(dir.path())[0].unlisted), (ROWS, 1));
+    let bytes = |view: &BoardView| view.rows.iter().map(|row| row.sending.socket.bytes).sum::<u64>();
+    let view = &seen(dir.path())[0];
+    assert_eq!((view.rows.len(), bytes(view), view.unlisted), (all, 5 * all as u64, 1));
     drop(rows);
-    assert_eq!(seen(dir.path())[0].ended, [(None, ROWS as u64)]);
-    let again: Vec<_> = (0..ROWS).map(|_| row(&board)).collect();
-    let bytes: u64 = seen(dir.path())[0].rows.iter().map(|row| row.sending.socket.bytes).sum();
-    assert_eq!((bytes, again.len()), (0, ROWS));
+    assert_eq!(seen(dir.path())[0].ended, [(None, all as u64)]);
+    let again: Vec<_> = (0..all).map(|_| row(&board)).collect();
+    assert_eq!((bytes(&seen(dir.path())[0]), again.len()), (0, all));
+}
+
+#[test]
+fn board_whose_file_is_another_by_now_does_not_grow() {
+    let dir = tempfile::tempdir().unwrap();
+    let board = Board::create(dir.path(), None).unwrap();
+    let rows: Vec<_> = (0..ROWS).map(|_| row(&board)).collect();
+    std::fs::remove_file(board.path()).unwrap();
+    std::fs::write(board.path(), "of the program").unwrap();
+    let (local, peer) = ends("1.2.3.4:5", "1.2.3.4:6");
+    assert!(board.row(1, local, peer).is_none() && rows.len() == ROWS);
+    assert_eq!(std::fs::read(board.path()).unwrap(), b"of the program");
+    drop(rows);
+    assert!(board.row(1, local, peer).is_some());
 }
 
 #[test]
@@ -134,9 +150,9 @@ fn connection_of_a_run_stays_listed_until_its_row_is_needed() {
     let view = &seen(dir.path())[0];
     assert_eq!((view.rows.len(), view.rows[0].is_open, view.rows[0].why), (1, false, Some(Why::NotYet)));
     assert_eq!(view.ended, []);
-    let _others: Vec<_> = (0..ROWS).map(|_| row(&board)).collect();
+    let _others: Vec<_> = (0..PARTS * ROWS).map(|_| row(&board)).collect();
     let view = &seen(dir.path())[0];
-    assert!(view.rows.len() == ROWS && view.rows.iter().all(|row| row.is_open && row.why.is_none()));
+    assert!(view.rows.len() == PARTS * ROWS && view.rows.iter().all(|row| row.is_open && row.why.is_none()));
     assert_eq!((&*view.ended, view.unlisted), (&[(Some(Why::NotYet), 1)][..], 0));
 }
 
@@ -158,7 +174,7 @@ fn names_of_boards_are_told_from_others() {
 
 /// Stores a word of the header of a board, as its process would have.
 fn forge(board: &Board, at: usize, word: u64) {
-    board.header().store(at, word);
+    board.parts.header().store(at, word);
 }
 
 #[test]

@@ -111,8 +111,8 @@ pub(crate) struct Writer {
     /// Calls until going up is tried again.
     pub rest: u32,
     pub failed: Option<Errno>,
-    /// Bells that were rung last, and for which announcement.
-    pub rung: [Option<(u16, OtherSleeper, u64)>; 4],
+    /// Whom the other side wants to be rung, as it was found last.
+    pub sleepers: [Option<(u16, OtherSleeper)>; 4],
     pub needs_fence: bool,
     /// Where its process lists it.
     pub row: Option<Arc<Row>>,

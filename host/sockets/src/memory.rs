@@ -4,6 +4,7 @@
 //! sides, addresses of bells; then, for each slot, a KiB of words, half of it for each direction; then two places for windows for each slot.
 //! Every word may have been written by a peer that means harm: it is loaded once and checked.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use beeline_domain::BellAddress;
@@ -53,6 +54,8 @@ pub(crate) struct PairMemory {
     region: Region,
     slots: u32,
     side: usize,
+    /// The announcement of each of the other side's sleepers for which this process has rung last.
+    rung: Arc<[AtomicU64]>,
 }
 
 /// Where one connection is in the memory.
@@ -69,7 +72,10 @@ pub(crate) struct Slot {
 
 /// A sleeper of the other side.
 #[derive(Clone, Debug)]
-pub(crate) struct OtherSleeper(Words);
+pub(crate) struct OtherSleeper {
+    sleeper: u16,
+    words: Words,
+}
 
 /// Bytes of memory for connections in so many slots.
 pub(crate) const fn memory_bytes(slots: u32) -> usize {
@@ -81,7 +87,8 @@ impl PairMemory {
     pub(crate) fn new(region: Region, slots: u32, side: usize) -> Self {
         assert!(region.bytes() >= memory_bytes(slots) && side < 2, "the memory is as large as it has to be");
         static IDS: AtomicU64 = AtomicU64::new(1);
-        PairMemory { id: IDS.fetch_add(1, Ordering::Relaxed), region, slots, side }
+        let rung = (0..SLEEPERS).map(|_| AtomicU64::new(0)).collect();
+        PairMemory { id: IDS.fetch_add(1, Ordering::Relaxed), region, slots, side, rung }
     }
 
     pub(crate) fn is(&self, other: &PairMemory) -> bool {
@@ -132,19 +139,26 @@ impl PairMemory {
 
     /// One of the other side's sleepers.
     pub(crate) fn other_sleeper(&self, sleeper: u16) -> OtherSleeper {
-        OtherSleeper(self.sleeper_words(1 - self.side, sleeper))
+        OtherSleeper { sleeper: sleeper % SLEEPERS, words: self.sleeper_words(1 - self.side, sleeper) }
     }
 }
 
 impl OtherSleeper {
-    /// How often it has announced its sleep, if it sleeps.
+    /// Where to ring it, if it sleeps and this process has not rung it since it said so, by whichever connection: it looks at all of them.
     #[inline]
-    pub(crate) fn announcement(&self) -> u64 {
-        self.0.load_acquire(0)
+    pub(crate) fn to_ring(&self, memory: &PairMemory) -> Option<BellAddress> {
+        let announcement = self.words.load_acquire(0);
+        let rung = &memory.rung[usize::from(self.sleeper)];
+        // Relaxed: threads that come at once ring twice.
+        if announcement == 0 || rung.load(Ordering::Relaxed) == announcement {
+            return None;
+        }
+        rung.store(announcement, Ordering::Relaxed);
+        Some(self.address())
     }
 
     pub(crate) fn address(&self) -> BellAddress {
-        BellAddress::from_words(std::array::from_fn(|at| self.0.load(at + 1)))
+        BellAddress::from_words(std::array::from_fn(|at| self.words.load(at + 1)))
     }
 }
 

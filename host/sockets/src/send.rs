@@ -268,21 +268,19 @@ impl Endpoint {
 
     fn wake_each(&self, writer: &mut Writer, wants: u64) {
         let Some(agreed) = &writer.slot else { return };
-        for (place, last) in writer.rung.iter_mut().enumerate() {
+        for (place, last) in writer.sleepers.iter_mut().enumerate() {
             let id = (wants >> (16 * place)) as u16;
             if id == 0 {
                 continue;
             }
-            if last.as_ref().is_none_or(|(last, ..)| *last != id) {
-                *last = Some((id, agreed.slot.memory().other_sleeper(id), 0));
+            let memory = agreed.slot.memory();
+            if last.as_ref().is_none_or(|(last, _)| *last != id) {
+                *last = Some((id, memory.other_sleeper(id)));
             }
-            let Some((_, sleeper, rung)) = last else { continue };
-            let announcement = sleeper.announcement();
-            if announcement != 0 && announcement != *rung {
-                *rung = announcement;
+            if let Some(address) = last.as_ref().and_then(|(_, sleeper)| sleeper.to_ring(memory)) {
                 self.counts.add(Count::Rings, 1);
                 writer.row.iter().for_each(|row| row.rang());
-                ring(&sleeper.address());
+                ring(&address);
             }
         }
     }

@@ -132,6 +132,7 @@ prepared! {
     "daemon" = programs::before_daemon;
     "login_tty" = programs::before_login;
     "sigaction", "__sigaction" = signals::before_action;
+    "signal", "bsd_signal", "ssignal" = signals::before_handler;
     "siginterrupt" = signals::before_interrupt;
     "sysv_signal", "__sysv_signal" = signals::before_unreliable_handler;
     "setns", "unshare" = restrictions::before_namespace;

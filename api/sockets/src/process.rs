@@ -7,7 +7,7 @@
 
 use core::ffi::{CStr, c_int};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU64, Ordering};
 use std::os::fd::BorrowedFd;
 
 use beeline_domain::{Domain, DomainConfig};
@@ -30,8 +30,8 @@ static PROCESS: AtomicI32 = AtomicI32::new(0);
 /// A child of `vfork` that has closed numbers of its parent's connections, or given them to something else; 0 for none.
 static BORROWER: AtomicI32 = AtomicI32::new(0);
 
-/// Whether the kernel makes calls again that a signal interrupts.
-static RESTARTS: AtomicBool = AtomicBool::new(true);
+/// Signals that end calls which they interrupt, a bit each.
+static ENDING_SIGNALS: AtomicU64 = AtomicU64::new(0);
 
 /// A connection that the engine knows by its number.
 #[derive(Clone, Copy)]
@@ -127,7 +127,7 @@ fn decide() -> Option<&'static Sockets> {
         return None;
     }
     let sockets = guarded(engine)?;
-    sockets.set_restarts_calls(RESTARTS.load(Ordering::SeqCst));
+    sockets.set_restarts_calls(ENDING_SIGNALS.load(Ordering::SeqCst) == 0);
     SOCKETS.store(core::ptr::from_ref(sockets).cast_mut(), Ordering::Release);
     STATE.store(ACTIVE, Ordering::Release);
     Some(sockets)
@@ -197,11 +197,15 @@ pub fn forbid(number: c_int, why: Why) {
     }
 }
 
-/// From now on a call that a signal interrupts ends.
-pub fn restart_no_calls() {
-    RESTARTS.store(false, Ordering::SeqCst);
+/// Says whether a signal ends a call that it interrupts; otherwise the call is made again.
+pub fn set_ends_calls(signal: c_int, ends: bool) {
+    let bit = 1u64 << (signal.cast_unsigned() % u64::BITS);
+    match ends {
+        true => ENDING_SIGNALS.fetch_or(bit, Ordering::SeqCst),
+        false => ENDING_SIGNALS.fetch_and(!bit, Ordering::SeqCst),
+    };
     if let Some(sockets) = sockets() {
-        sockets.set_restarts_calls(false);
+        sockets.set_restarts_calls(ENDING_SIGNALS.load(Ordering::SeqCst) == 0);
     }
 }
 

@@ -185,14 +185,20 @@ static void to_the_end(void)
 	SAY(close(ends[1]));
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
 	long (*const senders[])(void) = { by_write, by_send, by_sendto, by_sendto_an_address, by_writev,
 					  by_sendmsg, by_sendmmsg, by_sendfile, by_splice };
 
+	int has_splice = count < 2;
+
+	(void)arguments;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t how = 0; how < sizeof senders / sizeof *senders; how++) {
 		connection(ends);
+		/* Behind it a carried connection is the kernel's, and pieces are received one by one. */
+		if (senders[how] == by_splice && !has_splice)
+			continue;
 		for (int receives = 0; receives < 8; receives++)
 			take(senders[how](), receives);
 		close(ends[0]);

@@ -21,14 +21,16 @@ static void *sleeps(void *unused)
 	return NULL;
 }
 
-static void cleaned(void *what)
+static const char *cleaned_up = "nothing";
+
+static void clean_up(void *what)
 {
-	printf("cleaned: %s\n", (char *)what);
+	cleaned_up = what;
 }
 
 static void *is_cancelled(void *unused)
 {
-	pthread_cleanup_push(cleaned, "a frame of the thread");
+	pthread_cleanup_push(clean_up, "a frame of the thread");
 	sleeps(unused);
 	pthread_cleanup_pop(0);
 	return NULL;
@@ -52,7 +54,7 @@ int main(void)
 	MUST(-pthread_create(&thread, NULL, is_cancelled, NULL));
 	SAY(pthread_cancel(thread));
 	pthread_join(thread, &gave);
-	printf("cancelled: %d\n", gave == PTHREAD_CANCELED);
+	printf("cancelled: %d, cleaned: %s\n", gave == PTHREAD_CANCELED, cleaned_up);
 	round_trip();
 
 	SAY(unshare(CLONE_FS));

@@ -45,6 +45,8 @@ const BLANK: usize = 2;
 const HOLDER: usize = 3;
 /// Sender: the cookie of its socket, once all its words are in order.
 const OPEN: usize = 0;
+/// Sender: a count that changes behind what it sent by the window, while a bell is to be rung.
+const SENT: usize = 1;
 
 /// The memory that two processes have in common, as one side sees it.
 #[derive(Clone, Debug)]
@@ -234,6 +236,18 @@ impl Slot {
     #[inline]
     pub(crate) fn wants_rung(&self) -> u64 {
         self.receiver_says.load_acquire(RUNG)
+    }
+
+    /// Says that something was sent; one thread at a time.
+    #[inline]
+    pub(crate) fn count_sent(&self) {
+        self.sender_says.store_release(SENT, self.sender_says.load(SENT).wrapping_add(1));
+    }
+
+    /// The other side's count of what it sent.
+    pub(crate) fn arrivals(&self) -> u64 {
+        let receives = 1 - self.memory.side;
+        self.words(receives, SENDER_SAYS_AT, 8).0.load_acquire(SENT)
     }
 
     /// Takes this end for the calling process, if none of its family has since `last`; returns what to give the next time.

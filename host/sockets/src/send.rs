@@ -262,6 +262,8 @@ impl Endpoint {
         }
         let wants = agreed.slot.wants_rung();
         if wants != 0 {
+            // A set of the other side tells each arrival as an edge.
+            agreed.slot.count_sent();
             self.wake_each(writer, wants);
         }
     }

@@ -70,6 +70,10 @@ impl Watched for &'static Endpoint {
         Endpoint::taken_bytes(self)
     }
 
+    fn arrivals(self) -> u64 {
+        self.lock_reader().slot.as_ref().map_or(0, |agreed| agreed.slot.arrivals())
+    }
+
     fn may_have_news(self) -> bool {
         self.may_have_news.load(Ordering::Acquire) || self.is_admitted()
     }

@@ -11,14 +11,11 @@ pub trait Watched: Copy + Send + Sync + 'static {
     /// No system call.
     fn has_news(self) -> bool;
 
-    /// How many bytes were received by this side. An edge is reported again when this changed.
+    /// How many bytes were received by this side. Where no sender knows the set's sleeper, an edge is reported again when this changed.
     fn taken_bytes(self) -> u64;
 
-    /// A number that changes when more arrives than the receiver has seen. An edge is reported again when this changed. An endpoint that keeps none
-    /// answers the default, and then bytes that arrive behind others that nobody took are no edge.
-    fn arrivals(self) -> u64 {
-        0
-    }
+    /// A number that changes behind each arrival, while the sender knows a sleeper. An edge is reported again when this changed.
+    fn arrivals(self) -> u64;
 
     /// Whether bytes can come by the window at all. While this is false, what the kernel says is the whole truth.
     fn may_have_news(self) -> bool;

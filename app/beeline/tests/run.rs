@@ -296,13 +296,13 @@ fn why_says_what_carried_each_connection_also_of_a_process_that_was_not_ended_we
     let mut err = String::new();
     errors.read_to_string(&mut err).unwrap();
     let fast =
-        "  127.0.0.1:7777 to 127.0.0.1:40000: accelerated: 1003000 bytes by windows, 1000 by the socket\n";
+        "  127.0.0.1:7777 to 127.0.0.1:40000: accelerated; 1003000 bytes by windows, 1000 by the socket\n";
     let slow = "  127.0.0.1:7777 to 10.0.0.7:22: not accelerated: the rules leave its addresses out (addresses, never_addresses); \
                 500 bytes by the socket\n";
     assert!(err.contains(fast) && err.contains(slow) && err.starts_with("beeline: run-"), "{err}");
     assert_eq!(std::fs::read_dir(place.path("lab/sockets")).unwrap().count(), 0);
     let (code, _, err) = place.output(&["run", "--why", "--", "true"]);
-    assert!(code == Some(0) && err.contains("no process of the run had a connection"), "{err}");
+    assert!(code == Some(0) && err.contains("no connection of the run is listed"), "{err}");
 }
 
 #[test]

@@ -20,7 +20,8 @@ fn text(boards: &[BoardView]) -> String {
     let mut text = String::new();
     if boards.is_empty() {
         text.push_str(
-            "beeline: no process of the run had a connection of TCP that the library saw (statically linked programs have no library)\n",
+            "beeline: no connection of the run is listed: none moved enough (begin_after_messages, begin_after_bytes), or its program has no \
+             library, as one that is linked statically\n",
         );
     }
     for board in boards {
@@ -49,14 +50,16 @@ fn why(row: &RowView) -> String {
     let window: u64 = both.iter().map(|way| way.window.bytes).sum();
     let socket: u64 = both.iter().map(|way| way.socket.bytes).sum();
     let is_up = row.is_open && both.iter().any(|way| way.carrier == Carrier::Window);
-    let share = match (window, socket) {
-        (0, _) => format!("{socket} bytes by the socket"),
-        _ => format!("{window} bytes by windows, {socket} by the socket"),
+    let what = match row.why {
+        Some(why) if window > 0 => format!("accelerated, and then left to the kernel: {why}"),
+        Some(why) => format!("not accelerated: {why}"),
+        None if window > 0 || is_up => "accelerated".to_owned(),
+        None => "not accelerated, and nothing was against it".to_owned(),
     };
-    match row.why {
-        Some(why) if window > 0 => format!("{share}; it was left to the kernel because {why}"),
-        Some(why) => format!("not accelerated: {why}; {share}"),
-        None if window > 0 || is_up => format!("accelerated: {share}"),
-        None => format!("not accelerated, and nothing was against it; {share}"),
+    match (window, socket) {
+        // The kernel's bytes are counted only while the connection may leave it.
+        (0, 0) => what,
+        (0, _) => format!("{what}; {socket} bytes by the socket"),
+        _ => format!("{what}; {window} bytes by windows, {socket} by the socket"),
     }
 }

@@ -17,7 +17,6 @@ Examples:
   beeline run --why -- curl http://127.0.0.1/   and, when it has ended, why which connection was the kernel's
   beeline run --spin forever -- ./server        its receivers never sleep
   beeline run --never-ports 22,5000-5999 -- ./server
-  beeline run --retain copy -- ./server         no byte is lost with a window
   beeline sockets --watch                       what runs so, and what it has moved
 
 The program, its configuration and its ports stay as they are: a library is preloaded (LD_PRELOAD), and a
@@ -78,7 +77,7 @@ pub struct RuleArgs {
     /// How long a receiver looks before it sleeps; forever: it never sleeps [default: 50us]
     #[arg(long, value_name = "TIME")]
     spin: Option<String>,
-    /// Bytes of a window, a power of two from 4KiB to 16MiB [default: 64KiB]
+    /// Bytes of a window, a power of two from 4KiB to 128KiB [default: 64KiB]
     #[arg(long, value_name = "BYTES")]
     window_bytes: Option<String>,
     /// Bytes of all windows of a process [default: 256MiB]

@@ -152,7 +152,7 @@ const LEVELS: &[(&str, Level)] = &[
     ("info", Level::Info),
     ("debug", Level::Debug),
 ];
-const WINDOW_BYTES: RangeInclusive<u64> = 4 << 10..=16 << 20;
+const WINDOW_BYTES: RangeInclusive<u64> = 4 << 10..=128 << 10;
 /// More than this is [`Spin::Forever`].
 const MAX_SPIN: Duration = Duration::from_secs(60);
 /// As `os/domain` has it.
@@ -217,7 +217,7 @@ fn window(given: &Given) -> Result<u32, String> {
     u32::try_from(found)
         .ok()
         .filter(|_| is_good)
-        .ok_or_else(|| "a window has a power of two of bytes, from 4KiB to 16MiB".to_owned())
+        .ok_or_else(|| "a window has a power of two of bytes, from 4KiB to 128KiB".to_owned())
 }
 
 fn spin(text: &str) -> Result<Spin, String> {
@@ -280,7 +280,7 @@ mod tests {
         assert_eq!(set("spin", "2 ms").unwrap().spin, Spin::For(Duration::from_millis(2)));
         assert_eq!(set("spin", "0").unwrap().spin, Spin::For(Duration::ZERO));
         assert_eq!(set("spin", "forever").unwrap().spin, Spin::Forever);
-        assert_eq!(set("window_bytes", "16MiB").unwrap().window_bytes, 16 << 20);
+        assert_eq!(set("window_bytes", "128KiB").unwrap().window_bytes, 128 << 10);
         assert_eq!(set("window_bytes", "4096").unwrap().window_bytes, 4096);
         assert_eq!(set("begin_after_bytes", "1 KiB").unwrap().begin_after_bytes, 1024);
         assert_eq!(set("retain", "copy").unwrap().retain, Retain::Copy);
@@ -305,7 +305,7 @@ mod tests {
             ("spin", "61s", "no time"),
             ("spin", "99999999999999999999s", "no time"),
             ("window_bytes", "2048", "power of two"),
-            ("window_bytes", "32MiB", "power of two"),
+            ("window_bytes", "256KiB", "power of two"),
             ("window_bytes", "65537", "power of two"),
             ("retain", "all", "none, copy"),
             ("log", "loud", "off, error"),

@@ -34,7 +34,7 @@ pub struct Rules {
     pub begin_after_bytes: u64,
     /// How long a receiver looks before it sleeps.
     pub spin: Spin,
-    /// Bytes of a window, one a direction: a power of two from 4 KiB to 16 MiB.
+    /// Bytes of a window, one a direction: a power of two from 4 KiB to 128 KiB.
     pub window_bytes: u32,
     /// Bytes of all windows of a process at most.
     pub memory_bytes: u64,
@@ -143,9 +143,11 @@ impl Rules {
     pub fn for_program(self, program: &Path) -> Settings {
         let is_left_out =
             self.never_programs.have(program) || !self.programs.is_empty() && !self.programs.have(program);
-        let refused = match self.accelerate {
-            false => Some(Why::RulesOff),
-            true => is_left_out.then_some(Why::RulesProgram),
+        let refused = match (self.accelerate, self.retain) {
+            (false, _) => Some(Why::RulesOff),
+            _ if is_left_out => Some(Why::RulesProgram),
+            (true, Retain::Copy) => Some(Why::Retain),
+            (true, Retain::None) => None,
         };
         Settings { rules: self, refused }
     }

@@ -76,6 +76,7 @@ reasons! {
     NotTcp = 39, "it is no connection of TCP";
     Domain = 40, "the domain cannot be opened";
     Signal = 41, "a signal handler uses it";
+    Retain = 42, "the rules say retain = copy, and there are no windows yet of which a copy is kept";
 }
 
 impl Why {

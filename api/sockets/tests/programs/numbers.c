@@ -17,6 +17,11 @@ static void copies(void)
 	SAY(dup2(-1, 300));
 	SAY(dup3(ends[0], 301, O_CLOEXEC));
 	SAY(dup3(ends[0], ends[0], 0));
+	SAY(write(copy, "1", 1));
+	SAY(write(ends[0], "2", 1));
+	SAY(write(copy, "3", 1));
+	SAY(recv(ends[1], got, 3, MSG_WAITALL));
+	printf("%.3s\n", got);
 	SAY(close(ends[0]));
 	SAY(write(copy, "abc", 3));
 	SAY(write(301, "def", 3));
@@ -64,6 +69,8 @@ static void streams(void)
 	FILE *in = fdopen(ends[1], "r"), *out = fdopen(ends[0], "w");
 
 	printf("streams: %d %d\n", in != NULL, out != NULL);
+	SAY(write(ends[0], "by the number\n", 14));
+	printf("%s", fgets(got, sizeof got, in));
 	SAY(fprintf(out, "line %d of %s\n", 1, "text"));
 	SAY(fflush(out));
 	printf("%s", fgets(got, sizeof got, in));

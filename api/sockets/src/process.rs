@@ -197,6 +197,19 @@ pub fn forbid(number: c_int, why: Why) {
     }
 }
 
+/// As [`forbid`], before somebody uses the socket who does not come to the hooks: it waits until nothing comes by the window any more. A connection with bytes there that
+/// the program has not received is reset, since nobody would ever get them.
+pub fn hand_over(number: c_int, why: Why) {
+    origin::share(number);
+    if let Some(known) = known(number) {
+        guarded(|| {
+            if !known.sockets.hand_over(known.socket, why) {
+                let _ = known.sockets.reset(known.socket);
+            }
+        });
+    }
+}
+
 /// Says whether a signal ends a call that it interrupts; otherwise the call is made again.
 pub fn set_ends_calls(signal: c_int, ends: bool) {
     let bit = 1u64 << (signal.cast_unsigned() % u64::BITS);
@@ -214,7 +227,7 @@ pub fn set_ends_calls(signal: c_int, ends: bool) {
 pub fn end_for_good(why: Why) {
     if owns_tables() {
         STATE.store(INERT, Ordering::Release);
-        known_numbers().for_each(|number| forbid(number, why));
+        known_numbers().for_each(|number| hand_over(number, why));
     }
 }
 

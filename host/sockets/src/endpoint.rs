@@ -44,6 +44,8 @@ pub struct Endpoint {
     stage: AtomicU8,
     why: AtomicU8,
     pub(crate) number: AtomicI32,
+    /// Other numbers of this process with the same socket.
+    pub(crate) copies: AtomicU32,
     pub(crate) cookie: AtomicU64,
     /// The count of forks at which it was made: a child's is larger.
     pub(crate) made_in: AtomicU32,
@@ -129,6 +131,7 @@ impl Endpoint {
             stage: AtomicU8::new(Stage::Free as u8),
             why: AtomicU8::new(0),
             number: AtomicI32::new(-1),
+            copies: AtomicU32::new(0),
             cookie: AtomicU64::new(0),
             made_in: AtomicU32::new(0),
             settled_children: AtomicU32::new(0),
@@ -201,6 +204,7 @@ impl Endpoint {
         *locked(&self.meeting) = Some(meeting);
         *locked(&self.row) = None;
         self.number.store(number, Ordering::Relaxed);
+        self.copies.store(0, Ordering::Relaxed);
         self.cookie.store(cookie, Ordering::Relaxed);
         self.made_in.store(forks, Ordering::Relaxed);
         self.settled_children.store(forks::children(), Ordering::Relaxed);

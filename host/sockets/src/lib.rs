@@ -14,6 +14,7 @@ mod counts;
 mod endpoint;
 mod endpoints;
 mod forks;
+mod hand_over;
 mod memory;
 mod numbers;
 mod poll;

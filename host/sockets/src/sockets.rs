@@ -259,6 +259,10 @@ impl Sockets {
         if !self.is_usable(endpoint) {
             return;
         }
+        let one_less = |copies: u32| copies.checked_sub(1);
+        if endpoint.copies.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok() {
+            return;
+        }
         if endpoint.has_news() {
             let _ = sockopt::set_socket_linger(socket, Some(std::time::Duration::ZERO));
         }

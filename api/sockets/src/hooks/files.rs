@@ -11,7 +11,7 @@ use rustix::io::{Errno, pread};
 
 use crate::errno;
 use crate::hooks::send::send_pieces;
-use crate::process::{Known, forbid, known};
+use crate::process::{Known, hand_over, known};
 use crate::real;
 
 /// As much of a file as is read before it is sent.
@@ -51,7 +51,7 @@ pub unsafe fn sendfile(to: c_int, from: c_int, offset: *mut off_t, bytes: size_t
         }
         // What is no file goes as the kernel can.
         Err(_) => {
-            forbid(to, Why::Splice);
+            hand_over(to, Why::Splice);
             kernel()
         }
     }
@@ -97,7 +97,7 @@ pub unsafe fn splice(
 ) -> ssize_t {
     for number in [from, to] {
         if known(number).is_some() {
-            forbid(number, Why::Splice);
+            hand_over(number, Why::Splice);
         }
     }
     // SAFETY: what the program gives.

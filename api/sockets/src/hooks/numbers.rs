@@ -112,6 +112,9 @@ fn before_copy_to(number: c_int, to: c_int) {
 fn copied(number: c_int, copy: c_int) -> c_int {
     if copy >= 0 && copy != number && active().is_some() && owns_tables() {
         origin::copy(number, copy);
+        if let Some(known) = known(number) {
+            guarded(|| known.sockets.duplicated(number, copy));
+        }
     }
     copy
 }

@@ -3,14 +3,14 @@
 use core::ffi::{c_int, c_long};
 
 use crate::hooks::numbers;
-use crate::process::{after_fork, before_fork, end_borrowing, forbid, in_child, passed_to_programs};
+use crate::process::{after_fork, before_fork, end_borrowing, hand_over, in_child, passed_to_programs};
 use crate::real;
 use beeline_socket_rules::Why;
 
 /// Prepares for another program: connections that it would have become the kernel's.
 pub fn before_program(_arguments: [c_long; 3]) {
     end_borrowing();
-    passed_to_programs().for_each(|number| forbid(number, Why::Executed));
+    passed_to_programs().for_each(|number| hand_over(number, Why::Executed));
 }
 
 /// Prepares for the end of a process that runs no handlers for it, as a child of `vfork` ends.

@@ -5,7 +5,7 @@ use core::ffi::{c_int, c_long};
 use syscalls::Sysno;
 
 use crate::hooks::numbers;
-use crate::process::{end_for_good, forbid};
+use crate::process::{end_for_good, hand_over};
 use beeline_socket_rules::Why;
 
 /// Prepares for `setns` and `unshare`: some namespaces are not for a process with a second thread.
@@ -31,15 +31,15 @@ pub fn before_system_call([call, first, second]: [c_long; 3]) {
         Sysno::setns | Sysno::unshare => before_namespace([first, second, 0]),
         Sysno::close => numbers::before_close(number),
         Sysno::dup3 if first != second => {
-            forbid(number, Why::Duplicated);
+            hand_over(number, Why::Duplicated);
             numbers::before_close(second as c_int);
         }
-        Sysno::dup | Sysno::fcntl => forbid(number, Why::Duplicated),
+        Sysno::dup | Sysno::fcntl => hand_over(number, Why::Duplicated),
         Sysno::splice | Sysno::sendfile => {
-            forbid(number, Why::Splice);
-            forbid(second as c_int, Why::Splice);
+            hand_over(number, Why::Splice);
+            hand_over(second as c_int, Why::Splice);
         }
-        call if is_on_socket(call) => forbid(number, Why::Option),
+        call if is_on_socket(call) => hand_over(number, Why::Option),
         _ => {}
     }
 }

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use rustix::net::SendFlags;
 
 use crate::hooks::sets;
-use crate::process::{Known, forbid, guarded, known};
+use crate::process::{Known, forbid, guarded, hand_over, known};
 use crate::real;
 use crate::{errno, kernel, messages};
 use beeline_socket_engine::Turn;
@@ -188,7 +188,7 @@ unsafe fn before_passing(message: &msghdr) {
     // SAFETY: by this function's contract.
     unsafe { messages::passed(message) }.for_each(|number| {
         sets::share(number, Why::SetShared);
-        forbid(number, Why::Passed);
+        hand_over(number, Why::Passed);
     });
 }
 

@@ -3,12 +3,12 @@
 use core::ffi::{c_int, c_long};
 
 use crate::hooks::numbers;
-use crate::process::forbid;
+use crate::process::hand_over;
 use beeline_socket_rules::Why;
 
 /// Prepares for a stream that is made of a number, or for text that is printed to one.
 pub fn before_use_of_number([number, ..]: [c_long; 3]) {
-    forbid(number as c_int, Why::Stream);
+    hand_over(number as c_int, Why::Stream);
 }
 
 /// Prepares for the end of a stream, by which its number is closed.

@@ -56,7 +56,6 @@ static void play_case(const struct test_case *one, struct side *s)
 
 static void open_seen(struct side *s)
 {
-	s->fd = -1;
 	s->out = open_memstream(&s->seen, &s->seen_bytes);
 }
 
@@ -98,7 +97,7 @@ static void exchange_ids(struct side *s)
 static int be_client(char **words)
 {
 	const struct test_case *one = find_case(words[0]);
-	struct side s = { .is_client = true, .listener = -1 };
+	struct side s = { .is_client = true, .fd = -1, .listener = -1 };
 	open_seen(&s);
 	s.address = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(atoi(words[1])) };
 	s.address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -157,7 +156,8 @@ static void listen_somewhere(struct side *s)
 
 static int be_server(const struct test_case *one, bool is_one_process)
 {
-	struct side s = { .is_one_process = is_one_process }, client = { .is_client = true, .is_one_process = true };
+	struct side s = { .is_one_process = is_one_process, .fd = -1 };
+	struct side client = { .is_client = true, .is_one_process = true, .fd = -1 };
 	int forth[2], back[2], status = 0;
 	pthread_t thread;
 	open_seen(&s);

@@ -42,7 +42,6 @@ const KNOWN: &[(&str, &[&str])] = &[
             "strict",
             "loaded_deep",
             "by_number",
-            "from",
         ],
     ),
     ("is reset: a receive that waits does not keep its connection", &["close_under", "reused_under"]),

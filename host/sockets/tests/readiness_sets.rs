@@ -233,6 +233,8 @@ fn bell_is_told_to_nobody_and_gives_its_data_to_the_program() {
     let mut same = Member::new();
     fixture.change(Change::Add, &same, event(word, IN)).unwrap();
     same.other.write_all(b"x").unwrap();
+    // The ring of the new member.
+    assert_eq!(fixture.wait(8).len(), 3);
     let mut all: Vec<u64> = fixture.wait(8).into_iter().map(|told| told.0).collect();
     all.sort_unstable();
     assert_eq!(all, [2, 3, word]);

@@ -8,10 +8,13 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use beeline_domain::{Agreed, ConnectionEnds, Domain, DomainConfig, Met, Pairs, Peer, PeerId};
+use beeline_domain::{
+    Agreed, ConnectionEnds, Domain, DomainConfig, Met, Pairs, Peer, PeerId, place_descriptors_above,
+};
 use beeline_mmio::Region;
 use beeline_socket_rules::{Board, Row, Run, Why};
 use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Resource, getrlimit};
 
 use crate::endpoint::{AgreedSlot, Endpoint, Stage};
 use crate::endpoints::{Endpoints, endpoints};
@@ -158,6 +161,7 @@ impl Background {
 
     /// What the thread does: it ends only where it cannot work.
     fn work(&self, domain: &DomainConfig) {
+        place_descriptors_high();
         let begun = Domain::open(domain).map_err(|error| error.to_string()).and_then(|domain| {
             match Board::create(domain.path(), Run::of_environment()) {
                 Ok(board) => _ = self.board.set(board),
@@ -189,6 +193,18 @@ impl Background {
                 wanted.endpoint.forbid(Why::Domain);
             }
         }
+    }
+}
+
+/// Has descriptors of ours take numbers that programs seldom come to: one that closes or writes to a number that is none, or counts on the lowest
+/// one, does not meet them.
+fn place_descriptors_high() {
+    /// A number makes the kernel's table of the process as long as it is.
+    const HIGHEST: u64 = 8192;
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(HIGHEST);
+    let lowest = (limit / 4 * 3).min(HIGHEST);
+    if let Err(error) = place_descriptors_above(lowest as i32) {
+        tracing::debug!(%error, "descriptors of the library have the lowest numbers");
     }
 }
 

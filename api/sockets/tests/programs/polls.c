@@ -91,8 +91,8 @@ static void selects(int ends[2])
 	SAY(select(ends[1] + 1, &read, NULL, NULL, &left));
 	printf("%d %ld %ld\n", !!FD_ISSET(ends[1], &read), (long)left.tv_sec, (long)left.tv_usec);
 	FD_SET(ends[1], &read);
-	FD_SET(900, &read);
-	SAY(select(901, &read, NULL, NULL, &left));
+	FD_SET(60, &read);
+	SAY(select(61, &read, NULL, NULL, &left));
 	left.tv_sec = -1;
 	SAY(select(ends[1] + 1, &read, NULL, NULL, &left));
 	SAY(select(-1, &read, NULL, NULL, NULL));

@@ -7,6 +7,7 @@ use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use arc_swap::ArcSwapOption;
 use beeline_ledger::Path;
 use beeline_mmio::{LoadWindow, StoreWindow};
 use beeline_socket_rules::{Row, Why};
@@ -17,6 +18,7 @@ use rustix::io::Errno;
 use crate::counts::{Count, Counts, Traffic};
 use crate::forks;
 use crate::memory::{OtherSleeper, Slot};
+use crate::quiet::Quiet;
 use crate::sleepers::OwnBell;
 use crate::words::{Credits, Shared};
 
@@ -66,6 +68,8 @@ pub struct Endpoint {
     /// Threads that want a lock that somebody has who spins.
     pub(crate) wanted: AtomicU32,
     pub(crate) meeting: Mutex<Option<Meeting>>,
+    /// What is known of its window without a lock.
+    pub(crate) quiet: ArcSwapOption<Quiet>,
     /// Where its process lists it, for who has no other lock.
     row: Mutex<Option<Arc<Row>>>,
     /// Taken before the writer's where both are.
@@ -144,6 +148,7 @@ impl Endpoint {
             counts: Counts::default(),
             wanted: AtomicU32::new(0),
             meeting: Mutex::new(None),
+            quiet: ArcSwapOption::empty(),
             row: Mutex::new(None),
             reader: Mutex::default(),
             writer: Mutex::default(),
@@ -203,6 +208,7 @@ impl Endpoint {
         *locked(&self.bells) = [const { None }; 4];
         *locked(&self.meeting) = Some(meeting);
         *locked(&self.row) = None;
+        self.quiet.store(None);
         self.number.store(number, Ordering::Relaxed);
         self.copies.store(0, Ordering::Relaxed);
         self.cookie.store(cookie, Ordering::Relaxed);
@@ -240,6 +246,7 @@ impl Endpoint {
 
     /// The two processes have agreed.
     pub(crate) fn agree(&self, agreed: AgreedSlot) -> bool {
+        self.quiet.store(Some(Arc::new(Quiet::new(agreed.slot.arrivals()))));
         if let Some(meeting) = locked(&self.meeting).as_mut() {
             meeting.agreed = Some(agreed);
         }
@@ -331,6 +338,7 @@ impl Endpoint {
                 return false;
             }
             agreed.slot.set_own_rung(0);
+            self.quiet.store(None);
         }
         bells.iter_mut().for_each(|bell| std::mem::forget(bell.take()));
         writer.needs_fence = true;
@@ -358,6 +366,7 @@ impl Endpoint {
             agreed.slot.set_own_rung(0);
         }
         self.may_have_news.store(false, Ordering::Relaxed);
+        self.quiet.store(None);
         (*locked(&self.meeting), *locked(&self.row)) = (None, None);
         self.stage.store(Stage::Free as u8, Ordering::Release);
         Some(self.cookie.load(Ordering::Relaxed))
@@ -373,7 +382,11 @@ impl Endpoint {
         let Some(free) = bells.iter().position(Option::is_none) else { return false };
         bell.join(agreed.slot.memory());
         bells[free] = Some(Arc::clone(bell));
-        agreed.slot.set_own_rung(with_place(agreed.slot.own_rung(), free, bell.id().0));
+        let before = agreed.slot.own_rung();
+        agreed.slot.set_own_rung(with_place(before, free, bell.id().0));
+        if before == 0 {
+            self.quiet.load().iter().for_each(|quiet| quiet.tell());
+        }
         true
     }
 
@@ -384,7 +397,12 @@ impl Endpoint {
         let is_it = |own: &Option<Arc<OwnBell>>| own.as_ref().is_some_and(|own| own.id() == bell.id());
         if let Some(at) = bells.iter().position(is_it) {
             bells[at] = None;
-            agreed.slot.set_own_rung(with_place(agreed.slot.own_rung(), at, 0));
+            let rest = with_place(agreed.slot.own_rung(), at, 0);
+            if rest == 0 {
+                // Before the sender counts no more.
+                self.quiet.load().iter().for_each(|quiet| quiet.end());
+            }
+            agreed.slot.set_own_rung(rest);
             bell.leave(agreed.slot.memory());
         }
     }

@@ -19,6 +19,7 @@ mod memory;
 mod numbers;
 mod poll;
 mod process;
+mod quiet;
 pub mod readiness;
 mod receive;
 mod send;

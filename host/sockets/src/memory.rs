@@ -79,6 +79,10 @@ pub(crate) struct OtherSleeper {
     words: Words,
 }
 
+/// The other side's count of what it sent, while a bell is to be rung.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrivals(Words);
+
 /// Bytes of memory for connections in so many slots.
 pub(crate) const fn memory_bytes(slots: u32) -> usize {
     CONTROL_AT + slots as usize * (CONTROL_BYTES + 2 * WINDOW_PLACE_BYTES)
@@ -142,6 +146,23 @@ impl PairMemory {
     /// One of the other side's sleepers.
     pub(crate) fn other_sleeper(&self, sleeper: u16) -> OtherSleeper {
         OtherSleeper { sleeper: sleeper % SLEEPERS, words: self.sleeper_words(1 - self.side, sleeper) }
+    }
+}
+
+impl Arrivals {
+    #[inline]
+    pub(crate) fn count(&self) -> u64 {
+        self.0.load_acquire(SENT)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(words: Words) -> Self {
+        Arrivals(words)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn add(&self) {
+        self.0.store_release(SENT, self.0.load(SENT) + 1);
     }
 }
 
@@ -245,9 +266,9 @@ impl Slot {
     }
 
     /// The other side's count of what it sent.
-    pub(crate) fn arrivals(&self) -> u64 {
+    pub(crate) fn arrivals(&self) -> Arrivals {
         let receives = 1 - self.memory.side;
-        self.words(receives, SENDER_SAYS_AT, 8).0.load_acquire(SENT)
+        Arrivals(self.words(receives, SENDER_SAYS_AT, 8).0)
     }
 
     /// Takes this end for the calling process, if none of its family has since `last`; returns what to give the next time.

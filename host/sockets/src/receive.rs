@@ -22,6 +22,9 @@ use crate::waiting::{Pause, Waiting};
 /// An end with bytes that the other side has not taken is looked at so long: whether that side is dead.
 const DEATH_IS_KNOWN_WITHIN: Duration = Duration::from_millis(5);
 
+/// As much as one call throws away: a window.
+const DISCARDED_BYTES: usize = 64 << 10;
+
 /// What a call has got so far.
 struct Got<'a, 'b> {
     out: &'a mut [IoSliceMut<'b>],
@@ -71,8 +74,26 @@ impl Endpoint {
     ) -> Step {
         let leaves = flags.contains(RecvFlags::PEEK);
         let mut got = Got { out, at: 0, filled: 0, bytes: 0, by_window: 0, leaves };
+        if flags.contains(RecvFlags::TRUNC) {
+            // Of a stream the kernel throws away what it counts.
+            let bytes = got.out.iter().map(|slice| slice.len()).sum::<usize>().min(DISCARDED_BYTES);
+            let mut nowhere = vec![0; bytes];
+            let out = &mut [IoSliceMut::new(&mut nowhere)];
+            return self.receive(process, claim, socket, out, flags.difference(RecvFlags::TRUNC));
+        }
         if got.is_full() {
-            return Step::of(claim.read());
+            // The kernel waits for bytes and gives none of them.
+            let step = self.receive(
+                process,
+                claim,
+                socket,
+                &mut [IoSliceMut::new(&mut [0])],
+                flags | RecvFlags::PEEK,
+            );
+            return match step {
+                Step::Turn(Turn::Done(Ok(_))) => Step::Turn(Turn::Done(Ok(0))),
+                step => step,
+            };
         }
         let waits = !flags.contains(RecvFlags::DONTWAIT) && !self.is_nonblocking.load(Ordering::Relaxed);
         // A peek shows what one path has: it is not waited for more.
@@ -308,9 +329,15 @@ impl Endpoint {
         if !self.may_have_news.load(Ordering::Acquire) {
             return false;
         }
-        let mut reader = self.lock_reader();
-        // What broke the rules is told to whoever receives.
-        reader.stream.as_mut().is_some_and(|stream| stream.has_window_bytes().unwrap_or(true))
+        let look = || {
+            let mut reader = self.lock_reader();
+            // What broke the rules is told to whoever receives.
+            reader.stream.as_mut().is_some_and(|stream| stream.has_window_bytes().unwrap_or(true))
+        };
+        match &*self.quiet.load() {
+            Some(quiet) => !quiet.is_so() && quiet.look(look),
+            None => look(),
+        }
     }
 
     /// Bytes that its program has taken, in the socket and by the window.

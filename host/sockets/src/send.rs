@@ -24,10 +24,12 @@ use crate::process::Process;
 use crate::sleepers::ring;
 use crate::turn::{Step, Turn};
 
-/// How long a sender looks for room, and after that lets others run, before it goes on through the socket. A receiver that runs frees a
-/// part of the window sooner, and one that was asleep is awake by then.
+/// How long a sender looks for room, and after that, if its call waits, lets others run, before it goes on through the socket. A receiver that runs
+/// frees a part of the window sooner, and one that was asleep is awake by then.
 const ROOM_SPUN_FOR: Duration = Duration::from_micros(20);
-const ROOM_WITHIN: Duration = Duration::from_micros(200);
+const ROOM_WITHIN: Duration = Duration::from_micros(500);
+/// Bytes that the socket is given at a time: between two pieces the window is tried again.
+const PIECE_BYTES: usize = 256 << 10;
 /// Calls that go through the socket before the window is tried again.
 const REST_BEHIND_FULL: u32 = 2;
 const REST_BEHIND_NO: u32 = 4;
@@ -87,12 +89,15 @@ impl Endpoint {
                 return Step::Turn(Turn::Done(Err(errno)));
             }
             if !self.is_writing(&mut writer, claim, socket) {
-                return match given.total {
-                    0 => Step::of(claim.write()),
-                    total => Step::Turn(Turn::Done(Ok(total))),
-                };
+                let Some(pass) = claim.write() else { return Step::done_or_again(given.total) };
+                drop(writer);
+                return Step::Turn(match given.total {
+                    0 => Turn::Kernel(pass),
+                    _ if waits => Turn::Done(send_rest(process, socket, &mut given, ends_at)),
+                    total => Turn::Done(Ok(total)),
+                });
             }
-            match self.put(&mut writer, socket, &mut given) {
+            match self.put(&mut writer, socket, waits, &mut given) {
                 Put::All => return Step::Turn(Turn::Done(Ok(given.total))),
                 Put::Failed(errno) if given.total == 0 => return Step::Turn(Turn::Done(Err(errno))),
                 Put::Failed(errno) => {
@@ -192,10 +197,11 @@ impl Endpoint {
         &self,
         writer: &mut MutexGuard<'_, Writer>,
         socket: BorrowedFd<'_>,
+        waits: bool,
         given: &mut Given<'_, '_>,
     ) -> Put {
         let (before, before_by_window) = (given.total, given.by_window);
-        let put = self.put_in_both(writer, socket, given);
+        let put = self.put_in_both(writer, socket, waits, given);
         if given.total > before {
             let (bytes, by_window) = (given.total - before, given.by_window - before_by_window);
             self.counts.add(Count::SentBytes, bytes as u64);
@@ -215,20 +221,28 @@ impl Endpoint {
         &self,
         writer: &mut MutexGuard<'_, Writer>,
         socket: BorrowedFd<'_>,
+        waits: bool,
         given: &mut Given<'_, '_>,
     ) -> Put {
+        let room_within = if waits { ROOM_WITHIN } else { ROOM_SPUN_FOR };
         // Which side it is only a count asks for.
         let mut tcp = Tcp::new(socket, Side::Accepted);
         let mut full_since = None;
         while let Some(rest) = given.rest() {
             let Some(stream) = &mut writer.stream else { return Put::Full };
+            let rest = match stream.path() {
+                Path::Window => rest,
+                Path::Kernel => &rest[..rest.len().min(PIECE_BYTES)],
+            };
             match stream.send(rest, &mut tcp) {
                 Ok(Sent::Bytes(bytes)) => {
-                    if stream.path() == Path::Window {
-                        given.by_window += bytes;
-                    }
+                    let is_low = stream.path() == Path::Kernel;
+                    given.by_window += if is_low { 0 } else { bytes };
                     given.count(bytes);
                     full_since = None;
+                    if is_low && given.rest().is_some() {
+                        self.try_up(writer, socket);
+                    }
                 }
                 Ok(Sent::SocketFull) => return Put::Full,
                 Ok(Sent::WindowFull) => {
@@ -237,7 +251,7 @@ impl Endpoint {
                     let elapsed = since.elapsed();
                     if elapsed < ROOM_SPUN_FOR {
                         std::hint::spin_loop();
-                    } else if elapsed < ROOM_WITHIN {
+                    } else if elapsed < room_within {
                         std::thread::yield_now();
                     } else if let Some(stream) = &mut writer.stream {
                         self.go_down(stream);
@@ -312,6 +326,25 @@ impl Given<'_, '_> {
 /// Whether the process at the other end is gone.
 fn has_gone(agreed: &AgreedSlot) -> bool {
     agreed.peer.as_ref().is_some_and(|peer| peer.departure().is_some())
+}
+
+/// Gives the kernel the rest of a call that waits, of a connection that became the kernel's meanwhile.
+#[cold]
+fn send_rest(
+    process: &Process,
+    socket: BorrowedFd<'_>,
+    given: &mut Given<'_, '_>,
+    mut ends_at: Option<Option<Instant>>,
+) -> Result<usize, Errno> {
+    while let Some(rest) = given.rest() {
+        match beeline_tcp::send(socket, rest) {
+            Ok(0) if wait_for_room(process, socket, &mut ends_at).is_ok() => {}
+            // What was sent is said first; the next call finds what is wrong.
+            Ok(0) | Err(_) => break,
+            Ok(bytes) => given.count(bytes),
+        }
+    }
+    Ok(given.total)
 }
 
 /// Sleeps until the socket has room, or the time-out of its sends is over.

@@ -17,6 +17,7 @@ use beeline_mmio::{ThisProcess, membarrier};
 
 use crate::forks::OfProcess;
 use crate::memory::{PairMemory, SLEEPERS};
+use crate::quiet::counted;
 
 /// A sleeper's number in its process; never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -144,9 +145,11 @@ impl OwnBell {
             standing.places.iter().for_each(|(place, _)| place.announce(self.id, announcement));
         }
         // Where the kernel has no such barrier, senders fence each message.
-        if membarrier::global_expedited().is_err() {
-            fence(Ordering::SeqCst);
-        }
+        counted(|| {
+            if membarrier::global_expedited().is_err() {
+                fence(Ordering::SeqCst);
+            }
+        });
     }
 
     /// The thread is awake.

@@ -302,14 +302,6 @@ impl Sockets {
         }
     }
 
-    /// Bytes of the window that the other program has not got, which the kernel does not know of (`SIOCOUTQ`).
-    pub fn unsent_bytes(&self, socket: BorrowedFd<'_>) -> Option<usize> {
-        let endpoint = self.endpoint(socket.as_raw_fd())?;
-        let writer = endpoint.lock_writer();
-        let stream = writer.stream.as_ref().filter(|stream| stream.path() == beeline_ledger::Path::Window)?;
-        Some(stream.untaken_bytes() as usize)
-    }
-
     /// The process is about to end: it is listed no more.
     pub fn end(&self) {
         self.background().into_iter().for_each(|background| background.end());

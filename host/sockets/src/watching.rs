@@ -71,7 +71,7 @@ impl Watched for &'static Endpoint {
     }
 
     fn arrivals(self) -> u64 {
-        self.lock_reader().slot.as_ref().map_or(0, |agreed| agreed.slot.arrivals())
+        self.lock_reader().slot.as_ref().map_or(0, |agreed| agreed.slot.arrivals().count())
     }
 
     fn may_have_news(self) -> bool {

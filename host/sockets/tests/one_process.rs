@@ -250,3 +250,42 @@ fn number_is_another_connection_s_after_close() {
         server.close();
     }
 }
+
+#[test]
+fn receive_of_no_bytes_waits_for_some_and_leaves_them() {
+    let (client, server) = carried();
+    assert_eq!(server.receive_with(&mut [], RecvFlags::DONTWAIT), Err(Errno::AGAIN));
+    client.send_all(b"some");
+    assert_eq!(server.receive(&mut []), Ok(0));
+    server.receive_all(&mut [0; 4]);
+}
+
+#[test]
+fn bytes_that_are_thrown_away_are_counted_and_leave_the_buffer_as_it_is() {
+    let (client, server) = carried();
+    client.send_all(b"thrown away, kept");
+    let mut out = [7; 13];
+    assert_eq!(server.receive_with(&mut out, RecvFlags::TRUNC), Ok(13));
+    assert_eq!(out, [7; 13]);
+    server.receive_all(&mut out[..4]);
+    assert_eq!(&out[..4], b"kept");
+}
+
+#[test]
+fn call_that_waits_sends_all_though_its_connection_is_forbidden_meanwhile() {
+    let (client, server) = carried();
+    let bytes: Vec<u8> = (0..20_000_000).map(byte).collect();
+    thread::scope(|scope| {
+        let client = &client;
+        let bytes = &bytes;
+        let sender = scope.spawn(move || assert_eq!(client.send(bytes), Ok(bytes.len())));
+        let mut out = vec![0; 5_000_000];
+        server.receive_all(&mut out);
+        assert!(out == bytes[..out.len()]);
+        engine().forbid(client.socket.as_fd(), Why::Option);
+        let mut rest = vec![0; bytes.len() - out.len()];
+        server.receive_all(&mut rest);
+        assert!(rest == bytes[out.len()..]);
+        sender.join().unwrap();
+    });
+}

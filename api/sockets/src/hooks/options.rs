@@ -17,8 +17,6 @@ const FIOSETOWN: c_long = 0x8901;
 const SIOCSPGRP: c_long = 0x8902;
 const SIOCATMARK: c_long = 0x8905;
 const SIOCINQ: c_long = libc::FIONREAD as c_long;
-const SIOCOUTQ: c_long = libc::TIOCOUTQ as c_long;
-const SIOCOUTQNSD: c_long = 0x894B;
 
 /// # Safety
 /// As `shutdown`.
@@ -114,10 +112,6 @@ unsafe fn ioctl_of_connection(number: c_int, request: c_long, argument: *mut c_v
     // SAFETY: the kernel has just read or written the integer of each request that is looked at here.
     let value = unsafe { argument.cast::<c_int>().as_mut() };
     match (request & 0xffff_ffff, value) {
-        (SIOCOUTQ | SIOCOUTQNSD, Some(value)) => {
-            let unsent = guarded(|| known.sockets.unsent_bytes(known.socket)).unwrap_or(0);
-            *value = value.saturating_add(c_int::try_from(unsent).unwrap_or(c_int::MAX));
-        }
         (request, Some(value)) if request == libc::FIONBIO as c_long => {
             known.sockets.set_nonblocking(number, *value != 0);
         }

@@ -13,7 +13,6 @@ const SHOWN: usize = 6;
 
 /// Cases that see something else than natively, and what that is; the matrix says so.
 const KNOWN: &[(&str, &[&str])] = &[
-    ("hangs: a receive of no bytes waits for bytes of the kernel", &["nothing"]),
     ("readiness does not know of the mark", &["low_water"]),
     (
         "hangs: the kernel does not tell of a reset before what is in the window is received",
@@ -46,8 +45,6 @@ const KNOWN: &[(&str, &[&str])] = &[
     ),
     ("is reset: a receive that waits does not keep its connection", &["close_under", "reused_under"]),
     ("is killed: the library makes system calls that the filter does not have", &["filter", "filter_errno"]),
-    ("`SIOCOUTQ` counts what the other program has not read", &["unread"]),
-    ("writes to the buffer", &["trunc"]),
     ("`SIOCATMARK` does not know of bytes before the mark", &["out_of_band"]),
     ("is ended (`SIGSEGV`)", &["bad_address"]),
     ("hangs now and then", &["handler_storm"]),

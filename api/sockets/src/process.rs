@@ -9,6 +9,7 @@ use core::ffi::{CStr, c_int};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU64, Ordering};
 use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
 
 use beeline_domain::{Domain, DomainConfig};
 use beeline_socket_engine::Sockets;
@@ -32,6 +33,10 @@ static BORROWER: AtomicI32 = AtomicI32::new(0);
 
 /// Signals that end calls which they interrupt, a bit each.
 static ENDING_SIGNALS: AtomicU64 = AtomicU64::new(0);
+
+/// How long it is waited until the other process of a connection sends by the socket: where somebody else is about to use it, and before a fork.
+const HANDED_OVER_WITHIN: Duration = Duration::from_millis(500);
+const SETTLED_WITHIN: Duration = Duration::from_millis(20);
 
 /// A connection that the engine knows by its number.
 #[derive(Clone, Copy)]
@@ -71,7 +76,13 @@ extern "C" fn begin() {
 pub extern "C" fn before_fork() {
     origin::fork();
     let is_carried = |number: &c_int| sockets().is_some_and(|sockets| sockets.endpoint(*number).is_some());
-    passed_to_programs().filter(is_carried).for_each(|number| forbid(number, Why::Forked));
+    let carried: Vec<c_int> = passed_to_programs().filter(is_carried).collect();
+    carried.iter().for_each(|number| forbid(*number, Why::Forked));
+    // A program that the child executes finds what comes from then on in the socket. What the parent has not received yet, it may receive still.
+    let until = Instant::now() + SETTLED_WITHIN;
+    for known in carried.into_iter().filter_map(known) {
+        guarded(|| known.sockets.hand_over(known.socket, Why::Forked, until));
+    }
     if let Some(sockets) = sockets() {
         sockets.before_fork();
     }
@@ -203,7 +214,7 @@ pub fn hand_over(number: c_int, why: Why) {
     origin::share(number);
     if let Some(known) = known(number) {
         guarded(|| {
-            if !known.sockets.hand_over(known.socket, why) {
+            if !known.sockets.hand_over(known.socket, why, Instant::now() + HANDED_OVER_WITHIN) {
                 let _ = known.sockets.reset(known.socket);
             }
         });

@@ -14,8 +14,6 @@ use crate::numbers::{self, What};
 use crate::sockets::Sockets;
 use crate::turn::Turn;
 
-/// How long it is waited until the other process sends by the socket: its thread does that at once, unless the process is stopped.
-const BOUND: Duration = Duration::from_millis(500);
 const BETWEEN_LOOKS: Duration = Duration::from_micros(200);
 
 impl Sockets {
@@ -29,12 +27,11 @@ impl Sockets {
     }
 
     /// Leaves a connection to the kernel for ever, before somebody uses its socket who does not know of windows. Waits until the other process sends by
-    /// the socket. `false` where bytes of the window would be missing for whoever that is, because they are not received yet, or the other process is stopped.
-    pub fn hand_over(&self, socket: BorrowedFd<'_>, why: Why) -> bool {
+    /// the socket, which its thread has it do at once, or it is `until`. `false` where bytes of the window would be missing for whoever that is, because they are not received yet, or the other process is stopped.
+    pub fn hand_over(&self, socket: BorrowedFd<'_>, why: Why, until: Instant) -> bool {
         self.forbid(socket, why);
-        let since = Instant::now();
         while self.reads_by_ledger(socket) {
-            if since.elapsed() >= BOUND {
+            if Instant::now() >= until {
                 return false;
             }
             std::thread::sleep(BETWEEN_LOOKS);

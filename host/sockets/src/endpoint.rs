@@ -60,6 +60,8 @@ pub struct Endpoint {
     has_no_bells: AtomicBool,
     /// Whether a reset was told that the kernel knows nothing of: once.
     pub(crate) end_was_told: AtomicBool,
+    /// Whether its bytes go by the window, so that there is room for some, in the window or in the socket.
+    pub(crate) sends_by_window: AtomicBool,
     /// Whether bytes may come by the window.
     pub(crate) may_have_news: AtomicBool,
     /// The cookie of the connection that the program's set has room for, so that its window may begin.
@@ -143,6 +145,7 @@ impl Endpoint {
             is_nonblocking: AtomicBool::new(false),
             has_no_bells: AtomicBool::new(false),
             end_was_told: AtomicBool::new(false),
+            sends_by_window: AtomicBool::new(false),
             may_have_news: AtomicBool::new(false),
             admitted: AtomicU64::new(0),
             counts: Counts::default(),
@@ -218,6 +221,7 @@ impl Endpoint {
         self.is_nonblocking.store(is_nonblocking, Ordering::Relaxed);
         self.has_no_bells.store(false, Ordering::Relaxed);
         self.end_was_told.store(false, Ordering::Relaxed);
+        self.sends_by_window.store(false, Ordering::Relaxed);
         self.may_have_news.store(false, Ordering::Relaxed);
         self.counts.clear();
         self.why.store(0, Ordering::Relaxed);
@@ -294,6 +298,7 @@ impl Endpoint {
 
     /// Sends by the socket from now on, until it is tried again.
     pub(crate) fn go_down(&self, stream: &mut Out) {
+        self.sends_by_window.store(false, Ordering::Relaxed);
         if stream.path() == Path::Window {
             self.counts.add(Count::Downs, 1);
             stream.go_down();

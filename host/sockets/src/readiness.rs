@@ -4,9 +4,9 @@
 //! before it asks the kernel, and while it spins. Before a thread sleeps it announces that, looks once more, and then sleeps in the
 //! kernel's own call; a bell in the same epoll wakes it (record 0074). A poll does the same with the bell of its thread.
 //!
-//! Only reading is answered here. Whether a connection can be written to, and whether it has ended, is the kernel's to say (record 0068), and a member whose
-//! registration asks for what a window cannot give (one shot, exclusive, two sets) is refused, so that its connection stays with
-//! the kernel (record 0075).
+//! Reading is answered here, and to a poll that a connection has room which sends by its window; whether others can be written to, and whether one has
+//! ended, is the kernel's to say (record 0068). A member whose registration asks for what a window cannot give (one shot, exclusive, two sets) is
+//! refused, so that its connection stays with the kernel (record 0075).
 
 mod asleep;
 mod budget;

@@ -202,6 +202,8 @@ impl Endpoint {
     ) -> Put {
         let (before, before_by_window) = (given.total, given.by_window);
         let put = self.put_in_both(writer, socket, waits, given);
+        let is_up = writer.stream.as_ref().is_some_and(|stream| stream.path() == Path::Window);
+        self.sends_by_window.store(is_up, Ordering::Relaxed);
         if given.total > before {
             let (bytes, by_window) = (given.total - before, given.by_window - before_by_window);
             self.counts.add(Count::SentBytes, bytes as u64);

@@ -138,6 +138,10 @@ impl Connections for Sockets {
         }
     }
 
+    fn is_writable(&self, number: RawFd) -> bool {
+        self.endpoint(number).is_some_and(|endpoint| endpoint.sends_by_window.load(Ordering::Relaxed))
+    }
+
     fn forbid(&self, number: RawFd) {
         if let Some(endpoint) = self.endpoint(number) {
             self.forbid_endpoint(endpoint, Why::Poll);

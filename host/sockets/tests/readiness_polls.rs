@@ -30,6 +30,7 @@ struct World {
     candidates: Vec<RawFd>,
     passes: Arc<AtomicU32>,
     forbidden: Mutex<Vec<RawFd>>,
+    writable: Mutex<Vec<RawFd>>,
 }
 
 struct Pass(Arc<AtomicU32>);
@@ -57,6 +58,10 @@ impl Connections for World {
             return Found::Kernel(Pass(Arc::clone(&self.passes)));
         }
         Found::Unknown
+    }
+
+    fn is_writable(&self, number: RawFd) -> bool {
+        self.writable.lock().unwrap().contains(&number)
     }
 
     fn forbid(&self, number: RawFd) {
@@ -128,6 +133,41 @@ fn list_of_windows_asks_the_kernel_when_it_was_not_for_a_while() {
         assert_eq!(poll(&world, &mut entries, &mut kernel, None, NEVER, own_sleeper), Ok(1));
         assert_eq!(told(&entries), [IN | OUT]);
     }
+}
+
+#[test]
+fn room_of_windows_is_told_of_and_the_kernel_asked_when_it_was_not_for_a_while() {
+    let (one, other) = (pair(), pair());
+    let mut world = World::default();
+    world.candidates.push(one.0.as_raw_fd());
+    world.candidates.push(other.0.as_raw_fd());
+    world.writable.lock().unwrap().push(one.0.as_raw_fd());
+    (&other.1).write_all(b"x").unwrap();
+    let mut kernel = Real::of_polls();
+    kernel.time = Time::steps_of_microseconds(5);
+    let (mut with_the_other, mut without) = (0, 0);
+    for _ in 0..40 {
+        let mut entries = [entry(one.0.as_raw_fd(), OUT), entry(other.0.as_raw_fd(), IN)];
+        let ready = poll(&world, &mut entries, &mut kernel, None, NEVER, own_sleeper).unwrap();
+        match (ready, &told(&entries)[..]) {
+            (2, [OUT, IN]) => with_the_other += 1,
+            (1, [OUT, 0]) => without += 1,
+            found => panic!("{found:?}"),
+        }
+    }
+    assert_eq!(with_the_other, kernel.looks);
+    assert!(with_the_other >= 3 && without >= 20, "{with_the_other}, {without}");
+    // What is no connection is asked for each time.
+    world.candidates.pop();
+    for _ in 0..10 {
+        let mut entries = [entry(one.0.as_raw_fd(), OUT), entry(other.0.as_raw_fd(), IN)];
+        assert_eq!(poll(&world, &mut entries, &mut kernel, None, NEVER, own_sleeper), Ok(2));
+    }
+    // A connection that sends by the socket is the kernel's to tell of.
+    world.writable.lock().unwrap().clear();
+    let mut entries = [entry(one.0.as_raw_fd(), OUT)];
+    assert_eq!(poll(&world, &mut entries, &mut kernel, None, NEVER, own_sleeper), Ok(1));
+    assert_eq!(kernel.sleeps.len(), 1);
 }
 
 #[test]

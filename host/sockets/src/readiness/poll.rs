@@ -21,6 +21,8 @@ use super::watched::{Connections, Found, Sleeper, Watched};
 const READABLE: i16 = 0x41;
 /// `POLLPRI` and `POLLRDHUP`: what nobody misses for the time in which the kernel is not asked.
 const LATE: i16 = 0x2002;
+/// `POLLOUT`, `POLLWRNORM` and `POLLWRBAND`, as the kernel tells all of them of a socket.
+const WRITABLE: i16 = 0x304;
 /// `POLLIN`.
 const IN: i16 = 1;
 /// Lists up to this length need no memory of the heap.
@@ -39,10 +41,12 @@ thread_local! {
 struct Listed<'a, C: Connections> {
     connections: &'a C,
     watched: SmallVec<[(usize, C::Watched); FEW]>,
+    /// Places of connections that are asked for room, and send by windows.
+    writable: SmallVec<[usize; FEW]>,
     /// Others stay with the kernel for the time of the call.
     _passes: SmallVec<[C::Pass; FEW]>,
-    /// Whether the kernel can say nothing of the list but what may come late.
-    is_windows_only: bool,
+    /// Whether the kernel has to be asked in each look: for something that it alone knows, and that no network could have kept.
+    is_kernel_asked: bool,
 }
 
 /// Polls as `ppoll` does; `None` is no limit. `sleeper` gives the calling thread's.
@@ -61,7 +65,7 @@ pub fn poll<C: Connections>(
         return kernel.sleep(entries, limit);
     }
     let listed = Listed::new(connections, entries);
-    if listed.watched.is_empty() {
+    if listed.watched.is_empty() && listed.writable.is_empty() {
         return kernel.sleep(entries, limit);
     }
     let call = Call::new(kernel, limit);
@@ -87,21 +91,25 @@ pub fn poll<C: Connections>(
 
 impl<'a, C: Connections> Listed<'a, C> {
     fn new(connections: &'a C, entries: &[PollEntry]) -> Self {
-        let (mut watched, mut passes) = (SmallVec::new(), SmallVec::new());
-        let mut is_windows_only = true;
+        let (mut watched, mut writable, mut passes) = (SmallVec::new(), SmallVec::new(), SmallVec::new());
+        let mut is_kernel_asked = false;
         for (at, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.number >= 0) {
+            let is_writable = entry.asked & WRITABLE != 0 && connections.is_writable(entry.number);
+            if is_writable {
+                writable.push(at);
+            }
             match connections.find(entry.number) {
                 Found::Watched(connection) => {
                     watched.push((at, connection));
-                    is_windows_only &= entry.asked & !(READABLE | LATE) == 0;
-                    continue;
+                    let known = READABLE | LATE | if is_writable { WRITABLE } else { 0 };
+                    is_kernel_asked |= entry.asked & !known != 0;
                 }
                 Found::Kernel(pass) => passes.push(pass),
-                Found::Unknown => {}
+                // A pipe, or nothing, has no way on which its news could be late.
+                Found::Unknown => is_kernel_asked = true,
             }
-            is_windows_only = false;
         }
-        Listed { connections, watched, _passes: passes, is_windows_only }
+        Listed { connections, watched, writable, _passes: passes, is_kernel_asked }
     }
 
     /// Tells of windows beside what is told already. Returns how many more entries are told of.
@@ -115,6 +123,13 @@ impl<'a, C: Connections> Listed<'a, C> {
                 entry.told |= told;
             }
         }
+        for at in &self.writable {
+            let entry = &mut entries[*at];
+            if self.connections.is_writable(entry.number) {
+                more += usize::from(entry.told == 0);
+                entry.told |= entry.asked & WRITABLE;
+            }
+        }
         more
     }
 
@@ -124,11 +139,11 @@ impl<'a, C: Connections> Listed<'a, C> {
             .any(|(at, connection)| entries[*at].asked & READABLE != 0 && connection.has_news())
     }
 
-    /// What is there now. The kernel is left out for a while where a window has something and nothing else is asked for.
+    /// What is there now. The kernel is left out for a while where a window has something, or room.
     fn look(&self, entries: &mut [PollEntry], kernel: &mut impl PollKernel) -> Result<usize, Errno> {
         let now = kernel.now();
         let is_due = MEMORY.with(|memory| now.saturating_sub(memory.asked_at.get()) >= ASK_EVERY);
-        if self.is_windows_only && !is_due {
+        if !self.is_kernel_asked && !is_due {
             entries.iter_mut().for_each(|entry| entry.told = 0);
             let ready = self.tell(entries);
             if ready > 0 {

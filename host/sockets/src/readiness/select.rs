@@ -97,7 +97,11 @@ pub fn select<C: Connections>(
     let mut entries = selection.entries();
     let mut passes = SmallVec::<[C::Pass; 16]>::new();
     let mut is_watched = false;
-    for entry in entries.iter().filter(|entry| entry.asked & ASKED[0] != 0) {
+    for entry in &entries {
+        is_watched |= entry.asked & ASKED[1] != 0 && connections.is_writable(entry.number);
+        if entry.asked & ASKED[0] == 0 {
+            continue;
+        }
         match connections.find(entry.number) {
             Found::Watched(_) => is_watched = true,
             Found::Kernel(pass) => passes.push(pass),

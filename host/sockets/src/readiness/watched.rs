@@ -68,6 +68,10 @@ pub trait Connections {
 
     fn find(&self, number: RawFd) -> Found<Self::Watched, Self::Pass>;
 
+    /// Whether a number is a connection that sends by its window. The kernel has nothing of it then that is not taken, so it has room: a window that is full
+    /// sends its sender there.
+    fn is_writable(&self, number: RawFd) -> bool;
+
     /// Has a connection go back to the kernel for ever: a poll watches it that no sender can wake.
     fn forbid(&self, number: RawFd);
 }

@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU64, Ordering};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use beeline_domain::{Domain, DomainConfig};
+use beeline_domain::{Domain, DomainConfig, ROOT_VARIABLE};
 use beeline_socket_engine::Sockets;
 use beeline_socket_rules::{Level, Rules, Why};
 
@@ -157,7 +157,9 @@ fn engine() -> Option<&'static Sockets> {
     if settings.refused().is_some() {
         return None;
     }
-    let domain = DomainConfig { root: None, name: settings.rules().domain.clone() };
+    // Now: programs clear their environment (nginx), and the domain is opened later.
+    let root = std::env::var_os(ROOT_VARIABLE);
+    let domain = DomainConfig { root: root.map(Into::into), name: settings.rules().domain.clone() };
     if let Err(error) = Domain::check(&domain) {
         if settings.rules().log >= Level::Error {
             say(&error);

@@ -30,6 +30,14 @@ const ASKED_SOON: Duration = Duration::from_millis(100);
 const ASKED_LATER: Duration = Duration::from_secs(5);
 const SOON: Duration = Duration::from_secs(30);
 
+/// Where a process meets others, as it was when the program began: programs clear their environment.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub domain: DomainConfig,
+    /// The run that waits for the list of connections.
+    pub run: Option<Run>,
+}
+
 /// What the threads of a process tell the one in the background.
 #[derive(Debug)]
 pub(crate) struct Background {
@@ -96,7 +104,7 @@ impl Background {
     /// Asks for the other end of a connection.
     pub(crate) fn meet(
         self: &Arc<Self>,
-        domain: &DomainConfig,
+        place: &Place,
         endpoint: &'static Endpoint,
         cookie: u64,
         ends: ConnectionEnds,
@@ -104,20 +112,14 @@ impl Background {
         let now = Instant::now();
         let wanted = Wanted { endpoint, cookie, ends, since: now, pause: ASKED_AT_FIRST, due: now };
         self.ask(Job::Meet(wanted));
-        self.start(domain);
+        self.start(place);
     }
 
     /// Has a connection listed that stays with the kernel, if somebody waits for the list (`beeline run --why`).
-    pub(crate) fn list(
-        self: &Arc<Self>,
-        domain: &DomainConfig,
-        number: RawFd,
-        ends: ConnectionEnds,
-        why: Why,
-    ) {
-        if Run::of_environment().is_some() {
+    pub(crate) fn list(self: &Arc<Self>, place: &Place, number: RawFd, ends: ConnectionEnds, why: Why) {
+        if place.run.is_some() {
             self.ask(Job::List { number, ends, why });
-            self.start(domain);
+            self.start(place);
         }
     }
 
@@ -144,26 +146,26 @@ impl Background {
         }
     }
 
-    fn start(self: &Arc<Self>, domain: &DomainConfig) {
+    fn start(self: &Arc<Self>, place: &Place) {
         let mut desk = locked(&self.desk);
         if desk.state != State::NotStarted {
             return;
         }
         desk.state = State::Running;
         drop(desk);
-        let domain = domain.clone();
+        let place = place.clone();
         let own = Arc::clone(self);
-        let spawned = beeline_mmio::thread::spawn("beeline-sockets", move || own.work(&domain));
+        let spawned = beeline_mmio::thread::spawn("beeline-sockets", move || own.work(&place));
         if let Err(error) = spawned {
             self.fail(&error);
         }
     }
 
     /// What the thread does: it ends only where it cannot work.
-    fn work(&self, domain: &DomainConfig) {
+    fn work(&self, place: &Place) {
         place_descriptors_high();
-        let begun = Domain::open(domain).map_err(|error| error.to_string()).and_then(|domain| {
-            match Board::create(domain.path(), Run::of_environment()) {
+        let begun = Domain::open(&place.domain).map_err(|error| error.to_string()).and_then(|domain| {
+            match Board::create(domain.path(), place.run) {
                 Ok(board) => _ = self.board.set(board),
                 Err(error) => tracing::debug!(%error, "connections are not listed"),
             }

@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use beeline_domain::DomainConfig;
-use beeline_socket_rules::{Rules, Settings, Why};
+use beeline_socket_rules::{Rules, Run, Settings, Why};
 
+use crate::background::Place;
 use crate::endpoint::Endpoint;
 use crate::memory::WINDOW_PLACE_BYTES;
 use crate::readiness::Sets;
@@ -14,7 +15,7 @@ use crate::sleepers::OwnBell;
 /// Rules, the memory that is left, and who is told of what.
 pub(crate) struct Process {
     settings: Settings,
-    domain: DomainConfig,
+    place: Place,
     memory_left: AtomicUsize,
     restarts: AtomicBool,
     sets: Sets<&'static Endpoint>,
@@ -24,15 +25,16 @@ impl Process {
     pub(crate) fn new(settings: Settings, domain: DomainConfig) -> Self {
         let memory_left = AtomicUsize::new(memory_bytes(&settings));
         let sets = Sets::new(|| OwnBell::new().ok());
-        Process { settings, domain, memory_left, restarts: AtomicBool::new(true), sets }
+        let place = Place { domain, run: Run::of_environment() };
+        Process { settings, place, memory_left, restarts: AtomicBool::new(true), sets }
     }
 
     pub(crate) fn rules(&self) -> &Rules {
         self.settings.rules()
     }
 
-    pub(crate) fn domain(&self) -> &DomainConfig {
-        &self.domain
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
     }
 
     /// Whether the rules let a connection leave the kernel.

@@ -200,7 +200,7 @@ impl Sockets {
             }
             let (cookie, ends, is_nonblocking) = look_at(socket)?;
             if let Err(why) = self.process.decide(ends.local(), ends.remote()) {
-                background.list(self.process.domain(), socket.as_raw_fd(), ends, why);
+                background.list(self.process.place(), socket.as_raw_fd(), ends, why);
                 return None;
             }
             let endpoint = endpoints.take()?;
@@ -211,7 +211,7 @@ impl Sockets {
         });
         match made {
             Some(Some((background, endpoint, cookie, ends))) => {
-                background.meet(self.process.domain(), endpoint, cookie, ends);
+                background.meet(self.process.place(), endpoint, cookie, ends);
             }
             Some(None) => {}
             // The kernel's for ever.

@@ -54,13 +54,14 @@ impl Quiet {
         self.empty_at.load(Ordering::Relaxed) == self.arrivals.count().wrapping_add(1)
     }
 
-    /// Looks whether the window has something.
-    pub(crate) fn look(&self, has_something: impl FnOnce() -> bool) -> bool {
+    /// Looks whether the window has something, by `look`, which says in the second place whether the receiver stands in the window: where bytes of the
+    /// socket come first, those of the window are news when these are taken, and nothing is counted then.
+    pub(crate) fn look(&self, look: impl FnOnce() -> (bool, bool)) -> bool {
         // All of it before the look.
         let (count, told_at) = (self.arrivals.count(), self.told_at.load(Ordering::SeqCst));
         let is_counted = ENDED.load(Ordering::SeqCst) > told_at;
-        let has_something = has_something();
-        let empty_at = if is_counted && !has_something { count.wrapping_add(1) } else { 0 };
+        let (has_something, is_in_window) = look();
+        let empty_at = if is_counted && is_in_window && !has_something { count.wrapping_add(1) } else { 0 };
         self.empty_at.store(empty_at, Ordering::SeqCst);
         // Whoever ends it meanwhile stores this first. A sender that is told again is told behind the barrier that was counted on here.
         if self.told_at.load(Ordering::SeqCst) != told_at {
@@ -80,26 +81,29 @@ mod tests {
     fn window_is_empty_by_its_count_only_behind_a_barrier_that_began_when_the_sender_knew() {
         let words = Region::private(64).words(0, 8);
         let quiet = Quiet::new(Arrivals::of(words.clone()));
-        assert!(!quiet.look(|| false));
+        assert!(!quiet.look(|| (false, true)));
         assert!(!quiet.is_so(), "the sender does not count");
         counted(|| quiet.tell());
-        assert!(!quiet.look(|| false));
+        assert!(!quiet.look(|| (false, true)));
         assert!(!quiet.is_so(), "the barrier had begun before");
         counted(|| {});
-        assert!(quiet.look(|| true));
+        assert!(quiet.look(|| (true, true)));
         assert!(!quiet.is_so());
-        assert!(!quiet.look(|| false));
+        assert!(!quiet.look(|| (false, true)));
         assert!(quiet.is_so());
         Arrivals::of(words.clone()).add();
         assert!(!quiet.is_so());
         // What comes while the window is looked at.
         assert!(!quiet.look(|| {
             Arrivals::of(words).add();
-            false
+            (false, true)
         }));
         assert!(!quiet.is_so());
-        assert!(!quiet.look(|| false));
+        assert!(!quiet.look(|| (false, true)));
         assert!(quiet.is_so());
+        assert!(!quiet.look(|| (false, false)));
+        assert!(!quiet.is_so(), "bytes of the socket come first");
+        assert!(!quiet.look(|| (false, true)));
         quiet.end();
         assert!(!quiet.is_so());
         // The sender stops to count while the window is looked at.
@@ -107,7 +111,7 @@ mod tests {
         counted(|| {});
         assert!(!quiet.look(|| {
             quiet.end();
-            false
+            (false, true)
         }));
         assert!(!quiet.is_so());
     }

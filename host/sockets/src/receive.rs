@@ -331,12 +331,14 @@ impl Endpoint {
         }
         let look = || {
             let mut reader = self.lock_reader();
+            let Some(stream) = &mut reader.stream else { return (false, false) };
             // What broke the rules is told to whoever receives.
-            reader.stream.as_mut().is_some_and(|stream| stream.has_window_bytes().unwrap_or(true))
+            let has_bytes = stream.has_window_bytes().unwrap_or(true);
+            (has_bytes, stream.path() == Path::Window)
         };
         match &*self.quiet.load() {
             Some(quiet) => !quiet.is_so() && quiet.look(look),
-            None => look(),
+            None => look().0,
         }
     }
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 use beeline_domain::{
@@ -18,6 +18,7 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::endpoint::{AgreedSlot, Endpoint, Stage};
 use crate::endpoints::{Endpoints, endpoints};
+use crate::lock::locked;
 use crate::memory::{PairMemory, memory_bytes};
 use crate::poll::poll_for;
 use crate::sleepers::OwnBell;
@@ -86,10 +87,6 @@ struct Wanted {
     since: Instant,
     pause: Duration,
     due: Instant,
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Background {
@@ -179,9 +176,16 @@ impl Background {
             Err(error) => self.fail(&error),
             Ok((pairs, bell)) => {
                 locked(&self.desk).bell = Some(Arc::clone(&bell));
-                let (memories, here) = (BTreeMap::new(), BTreeMap::new());
-                Worker { pairs, bell, board: self.board.get(), wanted: Vec::new(), memories, here }
-                    .run(&self.desk);
+                Worker {
+                    pairs,
+                    bell,
+                    board: self.board.get(),
+                    wanted: Vec::new(),
+                    memories: BTreeMap::new(),
+                    here: BTreeMap::new(),
+                    ends_here: BTreeMap::new(),
+                }
+                .run(&self.desk);
             }
         }
     }
@@ -210,7 +214,7 @@ fn place_descriptors_high() {
     }
 }
 
-/// The thread's own.
+/// What the thread knows of other processes, and whom it looks for.
 struct Worker<'a> {
     pairs: Pairs,
     bell: Arc<OwnBell>,
@@ -220,6 +224,8 @@ struct Worker<'a> {
     memories: BTreeMap<PeerId, (Peer, PairMemory)>,
     /// Memory of connections of which this process has both ends, by both cookies, for the end that has not come yet.
     here: BTreeMap<(u64, u64), Region>,
+    /// The same as each end has it, by its cookie.
+    ends_here: BTreeMap<u64, PairMemory>,
 }
 
 impl Worker<'_> {
@@ -242,7 +248,9 @@ impl Worker<'_> {
             let now = Instant::now();
             let wanted = std::mem::take(&mut self.wanted);
             self.wanted = wanted.into_iter().filter_map(|wanted| self.ask(wanted, now)).collect();
-            self.memories.retain(|_, (peer, _)| peer.departure().is_none());
+            for (_, (_, memory)) in self.memories.extract_if(.., |_, (peer, _)| peer.departure().is_some()) {
+                self.bell.leave(&memory);
+            }
             self.sleep();
         }
     }
@@ -328,6 +336,7 @@ impl Worker<'_> {
         let memory = PairMemory::new(region, 1, usize::from(wanted.cookie > other_cookie));
         self.bell.join(&memory);
         let Some(slot) = memory.slot(0) else { return };
+        self.ends_here.insert(wanted.cookie, memory);
         slot.open(wanted.cookie);
         wanted.endpoint.agree(AgreedSlot { slot, other_cookie, peer: None });
     }
@@ -336,6 +345,9 @@ impl Worker<'_> {
         self.pairs.release(cookie);
         self.wanted.retain(|wanted| wanted.cookie != cookie);
         self.here.retain(|(one, other), _| *one != cookie && *other != cookie);
+        if let Some(memory) = self.ends_here.remove(&cookie) {
+            self.bell.leave(&memory);
+        }
     }
 }
 

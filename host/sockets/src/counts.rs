@@ -8,7 +8,6 @@ pub(crate) struct Counts([AtomicU64; COUNTS]);
 
 const COUNTS: usize = 8;
 
-/// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Count {
     SentBytes,

@@ -5,7 +5,7 @@
 
 use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use arc_swap::ArcSwapOption;
 use beeline_ledger::Path;
@@ -17,6 +17,7 @@ use rustix::io::Errno;
 
 use crate::counts::{Count, Counts, Traffic};
 use crate::forks;
+use crate::lock::locked;
 use crate::memory::{OtherSleeper, Slot};
 use crate::quiet::Quiet;
 use crate::sleepers::OwnBell;
@@ -126,10 +127,6 @@ pub(crate) struct Writer {
     pub row: Option<Arc<Row>>,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Endpoint {
     pub(crate) fn new(index: u32) -> Self {
         Endpoint {
@@ -198,14 +195,7 @@ impl Endpoint {
     }
 
     /// Takes it for a connection.
-    pub(crate) fn begin(
-        &self,
-        number: RawFd,
-        cookie: u64,
-        meeting: Meeting,
-        is_nonblocking: bool,
-        forks: u32,
-    ) {
+    pub(crate) fn begin(&self, number: RawFd, cookie: u64, meeting: Meeting, is_nonblocking: bool) {
         *self.lock_reader() = Reader::default();
         *self.lock_writer() = Writer::default();
         *locked(&self.bells) = [const { None }; 4];
@@ -215,7 +205,7 @@ impl Endpoint {
         self.number.store(number, Ordering::Relaxed);
         self.copies.store(0, Ordering::Relaxed);
         self.cookie.store(cookie, Ordering::Relaxed);
-        self.made_in.store(forks, Ordering::Relaxed);
+        self.made_in.store(forks::forks(), Ordering::Relaxed);
         self.settled_children.store(forks::children(), Ordering::Relaxed);
         self.claimed.store(0, Ordering::Relaxed);
         self.is_nonblocking.store(is_nonblocking, Ordering::Relaxed);
@@ -353,8 +343,8 @@ impl Endpoint {
         true
     }
 
-    /// Lets it go when its connection has ended: nothing of it is used from here on.
-    pub(crate) fn end(&self) -> Option<u64> {
+    /// Lets it go when its connection has ended: nothing of it is used from here on. Returns the cookie of its socket.
+    pub(crate) fn end(&self) -> u64 {
         let mut reader = self.lock_reader();
         let mut writer = self.lock_writer();
         if let Some(stream) = &mut reader.stream {
@@ -374,7 +364,7 @@ impl Endpoint {
         self.quiet.store(None);
         (*locked(&self.meeting), *locked(&self.row)) = (None, None);
         self.stage.store(Stage::Free as u8, Ordering::Release);
-        Some(self.cookie.load(Ordering::Relaxed))
+        self.cookie.load(Ordering::Relaxed)
     }
 
     /// Has the sender ring this bell when it has stored something; false where four others are rung already.

@@ -15,6 +15,7 @@ mod endpoint;
 mod endpoints;
 mod forks;
 mod hand_over;
+mod lock;
 mod memory;
 mod numbers;
 mod poll;

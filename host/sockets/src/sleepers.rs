@@ -10,12 +10,13 @@ use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use beeline_domain::{Bell, BellAddress, Ringer, Rung};
 use beeline_mmio::{ThisProcess, membarrier};
 
 use crate::forks::OfProcess;
+use crate::lock::locked;
 use crate::memory::{PairMemory, SLEEPERS};
 use crate::quiet::counted;
 
@@ -46,11 +47,6 @@ static USED: OfProcess<Mutex<BTreeSet<u16>>> = OfProcess::new();
 
 thread_local! {
     static OWN: RefCell<Option<Arc<OwnBell>>> = const { RefCell::new(None) };
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is behind these locks is changed by single stores.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl OwnBell {

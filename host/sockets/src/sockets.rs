@@ -11,7 +11,7 @@ use beeline_socket_rules::{Settings, Spin, Why};
 use beeline_tcp::{Side, State};
 use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, Shutdown, ipproto, sockopt};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, sockopt};
 
 use crate::background::Background;
 use crate::endpoint::{Endpoint, Meeting};
@@ -137,31 +137,27 @@ impl Sockets {
     /// Receives as much as has come, and waits for it as the program would.
     #[inline]
     pub fn receive(&self, socket: BorrowedFd<'_>, out: &mut [IoSliceMut<'_>], flags: RecvFlags) -> Turn {
-        loop {
-            let Some((what, claim)) = numbers::number(socket.as_raw_fd()).map(Number::claim) else {
-                return Turn::Kernel(Pass::uncounted());
-            };
-            let step = match what {
-                What::Unknown => return Turn::Kernel(Pass::uncounted()),
-                What::Candidate(side) if self.is_worth_it(claim) => self.nominate(socket, claim, side),
-                What::Candidate(_) => Step::of(claim.read()),
-                What::Endpoint(index) => {
-                    let endpoint = endpoint(index);
-                    match self.is_usable(endpoint) {
-                        true => endpoint.receive(&self.process, claim, socket, out, flags),
-                        false => self.shared(endpoint, claim, socket),
-                    }
-                }
-            };
-            if let Step::Turn(turn) = step {
-                return turn;
-            }
-        }
+        self.turn(socket, Claim::read, |endpoint, claim| {
+            endpoint.receive(&self.process, claim, socket, out, flags)
+        })
     }
 
     /// Sends as much as there is room for, and waits for room as the program would.
     #[inline]
     pub fn send(&self, socket: BorrowedFd<'_>, bytes: &[IoSlice<'_>], flags: SendFlags) -> Turn {
+        self.turn(socket, Claim::write, |endpoint, claim| {
+            endpoint.send(&self.process, claim, socket, bytes, flags)
+        })
+    }
+
+    /// Has the endpoint of a number carry out a call, or counts it among those in the kernel.
+    #[inline]
+    fn turn(
+        &self,
+        socket: BorrowedFd<'_>,
+        enter_kernel: fn(Claim) -> Option<Pass>,
+        mut carry: impl FnMut(&'static Endpoint, Claim) -> Step,
+    ) -> Turn {
         loop {
             let Some((what, claim)) = numbers::number(socket.as_raw_fd()).map(Number::claim) else {
                 return Turn::Kernel(Pass::uncounted());
@@ -169,11 +165,11 @@ impl Sockets {
             let step = match what {
                 What::Unknown => return Turn::Kernel(Pass::uncounted()),
                 What::Candidate(side) if self.is_worth_it(claim) => self.nominate(socket, claim, side),
-                What::Candidate(_) => Step::of(claim.write()),
+                What::Candidate(_) => Step::of(enter_kernel(claim)),
                 What::Endpoint(index) => {
                     let endpoint = endpoint(index);
                     match self.is_usable(endpoint) {
-                        true => endpoint.send(&self.process, claim, socket, bytes, flags),
+                        true => carry(endpoint, claim),
                         false => self.shared(endpoint, claim, socket),
                     }
                 }
@@ -205,7 +201,7 @@ impl Sockets {
             }
             let endpoint = endpoints.take()?;
             let meeting = Meeting { side, agreed: None };
-            endpoint.begin(socket.as_raw_fd(), cookie, meeting, is_nonblocking, forks::forks());
+            endpoint.begin(socket.as_raw_fd(), cookie, meeting, is_nonblocking);
             claim.number.become_(What::Endpoint(endpoint.index));
             Some(Some((background, endpoint, cookie, ends)))
         });
@@ -275,7 +271,8 @@ impl Sockets {
         }
         let window_bytes = std::mem::take(&mut endpoint.lock_reader().window_bytes);
         self.process.give_memory(window_bytes);
-        if let (Some(cookie), Some(background)) = (endpoint.end(), self.background()) {
+        let cookie = endpoint.end();
+        if let Some(background) = self.background() {
             background.release(endpoint, cookie);
         }
     }
@@ -335,6 +332,5 @@ fn look_at(socket: BorrowedFd<'_>) -> Option<(u64, ConnectionEnds, bool)> {
     let cookie = beeline_tcp::cookie(socket).ok()?;
     let ends = ConnectionEnds::of(socket).ok()?;
     let flags = fcntl_getfl(socket).ok()?;
-    debug_assert_eq!(sockopt::socket_protocol(socket), Ok(Some(ipproto::TCP)));
     Some((cookie, ends, flags.contains(OFlags::NONBLOCK)))
 }

@@ -14,7 +14,7 @@ use crate::Why;
 /// Which connections are accelerated, and how. Every value is checked; the default is what holds where nothing is said.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rules {
-    /// Whether anything is.
+    /// Whether any connection is accelerated.
     pub accelerate: bool,
     /// Programs whose connections are; empty for all.
     pub programs: Patterns,

@@ -132,6 +132,9 @@ macro_rules! calls {
                 number: c_int, level: c_int, name: c_int, value: *mut c_void, length: *mut socklen_t
             ) -> c_int = options,
                 getsockopt(number, level, name, value, length);
+            // It has no place for the answer before the real function is found, and fails.
+            sockatmark(number: c_int) -> c_int = options,
+                ioctl(number, 0x8905, 0);
             ioctl(number: c_int, request: c_long, argument: *mut c_void) -> c_int = options,
                 ioctl(number, request, argument);
         }

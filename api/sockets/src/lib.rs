@@ -22,6 +22,7 @@
 
 mod asked;
 mod calls;
+mod cancellation;
 mod errno;
 mod exports;
 mod find;

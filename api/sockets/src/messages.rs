@@ -18,6 +18,12 @@ pub type Pieces<'a> = SmallVec<[IoSlice<'a>; 8]>;
 /// Pieces that are written to.
 pub type Places<'a> = SmallVec<[IoSliceMut<'a>; 8]>;
 
+/// Whether the address is null, or so near it that no program has memory there. Elsewhere only the kernel knows before it is touched.
+fn is_nowhere(address: *const c_void) -> bool {
+    const FIRST_PAGE_BYTES: usize = 4096;
+    address.addr() < FIRST_PAGE_BYTES
+}
+
 /// Where a call puts bytes.
 ///
 /// # Safety
@@ -26,7 +32,7 @@ pub unsafe fn place<'a>(out: *mut c_void, bytes: size_t) -> Result<IoSliceMut<'a
     if bytes == 0 {
         return Ok(IoSliceMut::new(&mut []));
     }
-    if out.is_null() {
+    if is_nowhere(out) {
         return Err(Errno::FAULT);
     }
     // SAFETY: not null, and valid for as many bytes by this function's contract. The program reads it only after the call.
@@ -41,7 +47,7 @@ pub unsafe fn piece<'a>(from: *const c_void, bytes: size_t) -> Result<IoSlice<'a
     if bytes == 0 {
         return Ok(IoSlice::new(&[]));
     }
-    if from.is_null() {
+    if is_nowhere(from) {
         return Err(Errno::FAULT);
     }
     // SAFETY: not null, and valid for as many bytes by this function's contract. A program that writes to it meanwhile sends either value, as it does by the kernel.

@@ -9,7 +9,7 @@ use core::ffi::{c_long, c_void};
 
 use crate::find::Real;
 use crate::hooks::{numbers, options, programs, restrictions, signals, streams};
-use crate::{errno, real};
+use crate::{cancellation, errno, real};
 
 /// Makes of each row, of names and of what prepares, the exported entries.
 macro_rules! prepared {
@@ -123,7 +123,6 @@ prepared! {
     "fdopen", "_IO_fdopen", "dprintf", "vdprintf", "__dprintf_chk", "__vdprintf_chk" = streams::before_use_of_number;
     "fclose", "_IO_fclose" = streams::before_close;
     "freopen", "freopen64" = streams::before_reopen;
-    "sockatmark" = options::before_urgent_mark;
     "preadv2", "preadv64v2", "pwritev2", "pwritev64v2" = options::before_call_with_offset;
     "closefrom" = numbers::before_closefrom;
     "execl", "execle", "execlp", "execv", "execve", "execvp", "execvpe", "fexecve", "execveat" = programs::before_program;
@@ -135,6 +134,7 @@ prepared! {
     "signal", "bsd_signal", "ssignal" = signals::before_handler;
     "siginterrupt" = signals::before_interrupt;
     "sysv_signal", "__sysv_signal" = signals::before_unreliable_handler;
+    "pthread_cancel" = cancellation::before_cancel;
     "setns", "unshare" = restrictions::before_namespace;
     "prctl" = restrictions::before_prctl;
     "syscall" = restrictions::before_system_call;

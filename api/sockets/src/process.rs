@@ -15,7 +15,7 @@ use beeline_domain::{Domain, DomainConfig, ROOT_VARIABLE};
 use beeline_socket_engine::Sockets;
 use beeline_socket_rules::{Level, Rules, Why};
 
-use crate::{errno, kernel, origin, real};
+use crate::{cancellation, errno, kernel, origin, real};
 
 /// Nothing begins: before the constructor, while somebody decides, and for ever where the library is inert.
 const INERT: u8 = 0;
@@ -166,7 +166,9 @@ fn engine() -> Option<&'static Sockets> {
         }
         return None;
     }
-    Some(Box::leak(Box::new(Sockets::new(settings, domain))))
+    let mut sockets = Sockets::new(settings, domain);
+    sockets.set_sleep(cancellation::sleep);
+    Some(Box::leak(Box::new(sockets)))
 }
 
 /// Says on standard error why the library does nothing in this process.
@@ -223,6 +225,14 @@ pub fn hand_over(number: c_int, why: Why) {
     }
 }
 
+/// The connection becomes the kernel's for ever, at once where its window has nothing: what the program asks of the socket next, the kernel alone answers.
+pub fn settle(number: c_int, why: Why) {
+    origin::share(number);
+    if let Some(known) = known(number) {
+        guarded(|| known.sockets.hand_over(known.socket, why, Instant::now() + SETTLED_WITHIN));
+    }
+}
+
 /// Says whether a signal ends a call that it interrupts; otherwise the call is made again.
 pub fn set_ends_calls(signal: c_int, ends: bool) {
     let bit = 1u64 << (signal.cast_unsigned() % u64::BITS);
@@ -276,14 +286,17 @@ pub fn end_borrowing() {
     }
 }
 
-/// Runs code of the engine, of which a panic must not reach the program: its frames know none.
+/// Runs code of the engine, of which a panic must not reach the program: its frames know none. A thread that is cancelled where the engine sleeps unwinds
+/// through it, and only there.
 #[inline]
 pub fn guarded<T>(body: impl FnOnce() -> T) -> T {
     struct Abort;
 
     impl Drop for Abort {
         fn drop(&mut self) {
-            std::process::abort();
+            if std::thread::panicking() || !cancellation::has_slept() {
+                std::process::abort();
+            }
         }
     }
 
@@ -293,7 +306,7 @@ pub fn guarded<T>(body: impl FnOnce() -> T) -> T {
     value
 }
 
-/// As [`guarded`], for code of the engine that makes real functions wait, in which a thread may be cancelled.
+/// As [`guarded`], for code of the engine that calls real functions of the hook's own.
 pub struct Cancellable {
     is_in_kernel: core::cell::Cell<bool>,
     has_ended: core::cell::Cell<bool>,

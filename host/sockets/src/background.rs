@@ -3,7 +3,7 @@
 //! It is started with the first connection that is worth it, and sleeps while nobody is looked for. No call of the program's waits for it.
 
 use std::collections::BTreeMap;
-use std::os::fd::RawFd;
+use std::os::fd::{OwnedFd, RawFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
@@ -16,6 +16,7 @@ use beeline_socket_rules::{Board, Row, Run, Why};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Resource, getrlimit};
 
+use crate::deaths::end_of;
 use crate::endpoint::{AgreedSlot, Endpoint, Stage};
 use crate::endpoints::{Endpoints, endpoints};
 use crate::lock::locked;
@@ -30,6 +31,8 @@ const ASKED_AT_FIRST: Duration = Duration::from_millis(1);
 const ASKED_SOON: Duration = Duration::from_millis(100);
 const ASKED_LATER: Duration = Duration::from_secs(5);
 const SOON: Duration = Duration::from_secs(30);
+/// Until the domain's thread says that a process has gone whose end the kernel has told of.
+const GONE_SOON: Duration = Duration::from_millis(1);
 
 /// Where a process meets others, as it was when the program began: programs clear their environment.
 #[derive(Clone, Debug)]
@@ -182,6 +185,8 @@ impl Background {
                     board: self.board.get(),
                     wanted: Vec::new(),
                     memories: BTreeMap::new(),
+                    ends: Vec::new(),
+                    dying: Vec::new(),
                     here: BTreeMap::new(),
                     ends_here: BTreeMap::new(),
                 }
@@ -222,6 +227,10 @@ struct Worker<'a> {
     wanted: Vec<Wanted>,
     /// The memory of each process that this one shares connections with.
     memories: BTreeMap<PeerId, (Peer, PairMemory)>,
+    /// What is readable when one of these processes has ended.
+    ends: Vec<(PeerId, OwnedFd)>,
+    /// Processes that have ended, until the domain says so too.
+    dying: Vec<PeerId>,
     /// Memory of connections of which this process has both ends, by both cookies, for the end that has not come yet.
     here: BTreeMap<(u64, u64), Region>,
     /// The same as each end has it, by its cookie.
@@ -248,10 +257,19 @@ impl Worker<'_> {
             let now = Instant::now();
             let wanted = std::mem::take(&mut self.wanted);
             self.wanted = wanted.into_iter().filter_map(|wanted| self.ask(wanted, now)).collect();
-            for (_, (_, memory)) in self.memories.extract_if(.., |_, (peer, _)| peer.departure().is_some()) {
-                self.bell.leave(&memory);
-            }
+            self.bury();
             self.sleep();
+        }
+    }
+
+    /// Forgets processes that have gone.
+    fn bury(&mut self) {
+        for (id, (_, memory)) in self.memories.extract_if(.., |_, (peer, _)| peer.departure().is_some()) {
+            self.bell.leave(&memory);
+            self.ends.retain(|(of, _)| *of != id);
+            self.dying.retain(|of| *of != id);
+            let living = endpoints().filter(|endpoint| endpoint.stage() != Stage::Free);
+            living.for_each(|endpoint| endpoint.reset_behind(id));
         }
     }
 
@@ -269,14 +287,25 @@ impl Worker<'_> {
     }
 
     /// Until somebody rings, or a connection is to be asked for again.
-    fn sleep(&self) {
+    fn sleep(&mut self) {
         let due = self.wanted.iter().map(|wanted| wanted.due).min();
         let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+        let left = if self.dying.is_empty() {
+            left
+        } else {
+            Some(left.map_or(GONE_SOON, |left| left.min(GONE_SOON)))
+        };
         let ringing = self.bell.bell();
-        let mut watched = [PollFd::new(&ringing, PollFlags::IN)];
+        let ends = self.ends.iter().map(|(_, end)| PollFd::new(end, PollFlags::IN));
+        let mut watched: Vec<_> = std::iter::once(PollFd::new(&ringing, PollFlags::IN)).chain(ends).collect();
         // Every signal is blocked here.
         let _ = poll_for(&mut watched, left);
-        if !watched[0].revents().is_empty() {
+        let mut has_ended =
+            watched[1..].iter().map(|end| !end.revents().is_empty()).collect::<Vec<_>>().into_iter();
+        let is_rung = !watched[0].revents().is_empty();
+        let ended = self.ends.extract_if(.., |_| has_ended.next() == Some(true));
+        self.dying.extend(ended.map(|(id, _)| id));
+        if is_rung {
             self.bell.clear();
             // Somebody asks this side to send by the socket.
             endpoints().filter(|endpoint| endpoint.stage() != Stage::Free).for_each(Endpoint::tend);
@@ -316,6 +345,7 @@ impl Worker<'_> {
         let (_, memory) = self.memories.entry(agreed.peer.id()).or_insert_with(|| {
             let memory = PairMemory::new(agreed.memory.clone(), SLOTS, side);
             self.bell.join(&memory);
+            self.ends.extend(end_of(&agreed.peer).map(|end| (agreed.peer.id(), end)));
             (agreed.peer.clone(), memory)
         });
         let Some(slot) = memory.slot(agreed.slot) else { return wanted.endpoint.forbid(Why::Memory) };

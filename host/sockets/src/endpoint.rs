@@ -21,6 +21,7 @@ use crate::lock::locked;
 use crate::memory::{OtherSleeper, Slot};
 use crate::quiet::Quiet;
 use crate::sleepers::OwnBell;
+use crate::waiters::{Kept, Waiters};
 use crate::words::{Credits, Shared};
 
 pub(crate) type In = Incoming<Shared, Shared, PlainReader<LoadWindow, Credits>, TcpError>;
@@ -68,6 +69,9 @@ pub struct Endpoint {
     /// The cookie of the connection that the program's set has room for, so that its window may begin.
     pub(crate) admitted: AtomicU64,
     pub(crate) counts: Counts,
+    /// The socket under a number of the library's, once the program has closed its own while calls waited at it.
+    pub(crate) kept: Mutex<Option<Kept>>,
+    pub(crate) is_kept: AtomicBool,
     /// Threads that want a lock that somebody has who spins.
     pub(crate) wanted: AtomicU32,
     pub(crate) meeting: Mutex<Option<Meeting>>,
@@ -103,6 +107,8 @@ pub(crate) struct Reader {
     pub stream: Option<In>,
     pub slot: Option<AgreedSlot>,
     pub is_stopping: bool,
+    /// Calls that wait for bytes.
+    pub inside: Waiters,
     /// What the socket failed with behind bytes that were given: the kernel tells it once.
     pub failed: Option<Errno>,
     /// Looks that the spinning before a sleep has now, as a share of what is set: 1 is all.
@@ -117,6 +123,8 @@ pub(crate) struct Writer {
     pub stream: Option<Out>,
     pub slot: Option<AgreedSlot>,
     pub is_down_for_ever: bool,
+    /// Calls that wait for room.
+    pub inside: Waiters,
     /// Calls until going up is tried again.
     pub rest: u32,
     pub failed: Option<Errno>,
@@ -146,6 +154,8 @@ impl Endpoint {
             may_have_news: AtomicBool::new(false),
             admitted: AtomicU64::new(0),
             counts: Counts::default(),
+            kept: Mutex::new(None),
+            is_kept: AtomicBool::new(false),
             wanted: AtomicU32::new(0),
             meeting: Mutex::new(None),
             quiet: ArcSwapOption::empty(),
@@ -374,6 +384,10 @@ impl Endpoint {
         }
         let Some(agreed) = self.lock_reader().slot.clone() else { return false };
         let mut bells = locked(&self.bells);
+        if bells.iter().flatten().any(|own| own.id() == bell.id()) {
+            // Of a call that its thread has left by a jump.
+            return true;
+        }
         let Some(free) = bells.iter().position(Option::is_none) else { return false };
         bell.join(agreed.slot.memory());
         bells[free] = Some(Arc::clone(bell));
@@ -400,6 +414,11 @@ impl Endpoint {
             agreed.slot.set_own_rung(rest);
             bell.leave(agreed.slot.memory());
         }
+    }
+
+    /// Wakes whoever of this process sleeps by it.
+    pub(crate) fn ring_bells(&self) {
+        locked(&self.bells).iter().flatten().for_each(|bell| bell.ring());
     }
 
     /// Has the other process look what is asked of it, also if its program sends nothing.

@@ -11,10 +11,12 @@
 
 mod background;
 mod counts;
+mod deaths;
 mod endpoint;
 mod endpoints;
 mod forks;
 mod hand_over;
+mod inside;
 mod lock;
 mod memory;
 mod numbers;
@@ -27,6 +29,7 @@ mod send;
 mod sleepers;
 mod sockets;
 mod turn;
+mod waiters;
 mod waiting;
 mod watching;
 mod words;
@@ -34,6 +37,7 @@ mod words;
 pub use counts::Traffic;
 pub use endpoint::Endpoint;
 pub use numbers::Pass;
+pub use process::Sleep;
 pub use sleepers::{OwnBell, SleeperId};
 pub use sockets::Sockets;
 pub use turn::Turn;

@@ -2,13 +2,17 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use beeline_domain::DomainConfig;
 use beeline_socket_rules::{Rules, Run, Settings, Why};
+use rustix::event::{PollFd, Timespec, poll};
+use rustix::io::Errno;
 
 use crate::background::Place;
 use crate::endpoint::Endpoint;
 use crate::memory::WINDOW_PLACE_BYTES;
+use crate::poll::timespec;
 use crate::readiness::Sets;
 use crate::sleepers::OwnBell;
 
@@ -19,14 +23,19 @@ pub(crate) struct Process {
     memory_left: AtomicUsize,
     restarts: AtomicBool,
     sets: Sets<&'static Endpoint>,
+    sleep: Sleep,
 }
+
+/// A sleep on descriptors, as `poll` of [`rustix::event`] makes it.
+pub type Sleep = fn(&mut [PollFd<'_>], Option<&Timespec>) -> Result<usize, Errno>;
 
 impl Process {
     pub(crate) fn new(settings: Settings, domain: DomainConfig) -> Self {
         let memory_left = AtomicUsize::new(memory_bytes(&settings));
         let sets = Sets::new(|| OwnBell::new().ok());
         let place = Place { domain, run: Run::of_environment() };
-        Process { settings, place, memory_left, restarts: AtomicBool::new(true), sets }
+        let restarts = AtomicBool::new(true);
+        Process { settings, place, memory_left, restarts, sets, sleep: poll }
     }
 
     pub(crate) fn rules(&self) -> &Rules {
@@ -65,6 +74,15 @@ impl Process {
     /// The program's epoll sets.
     pub(crate) fn sets(&self) -> &Sets<&'static Endpoint> {
         &self.sets
+    }
+
+    pub(crate) fn set_sleep(&mut self, sleep: Sleep) {
+        self.sleep = sleep;
+    }
+
+    /// Sleeps until one of them is ready, or the time is over, which is no error: the caller looks at the clock. A thread may be cancelled here.
+    pub(crate) fn sleep(&self, watched: &mut [PollFd<'_>], left: Option<Duration>) -> Result<(), Errno> {
+        (self.sleep)(watched, timespec(left).as_ref()).map(drop)
     }
 
     pub(crate) fn set_restarts_calls(&self, restarts: bool) {

@@ -10,12 +10,14 @@ use beeline_ledger::{Path, Received, Receiver};
 use beeline_socket_rules::{Carrier, Why};
 use beeline_stream::{Failure, Incoming, PlainReader, Tcp, TcpError};
 use rustix::io::Errno;
-use rustix::net::RecvFlags;
+use rustix::net::{RecvAncillaryBuffer, RecvFlags};
 
 use crate::counts::Count;
 use crate::endpoint::{Endpoint, In, Reader, Stage};
+use crate::inside::{Inside, Way};
 use crate::numbers::Claim;
 use crate::process::{Process, random};
+use crate::sockets::Sockets;
 use crate::turn::{Step, Turn};
 use crate::waiting::{Pause, Waiting};
 
@@ -66,7 +68,7 @@ impl Got<'_, '_> {
 impl Endpoint {
     pub(crate) fn receive(
         &'static self,
-        process: &Process,
+        sockets: &Sockets,
         claim: Claim,
         socket: BorrowedFd<'_>,
         out: &mut [IoSliceMut<'_>],
@@ -79,12 +81,12 @@ impl Endpoint {
             let bytes = got.out.iter().map(|slice| slice.len()).sum::<usize>().min(DISCARDED_BYTES);
             let mut nowhere = vec![0; bytes];
             let out = &mut [IoSliceMut::new(&mut nowhere)];
-            return self.receive(process, claim, socket, out, flags.difference(RecvFlags::TRUNC));
+            return self.receive(sockets, claim, socket, out, flags.difference(RecvFlags::TRUNC));
         }
         if got.is_full() {
             // The kernel waits for bytes and gives none of them.
             let step = self.receive(
-                process,
+                sockets,
                 claim,
                 socket,
                 &mut [IoSliceMut::new(&mut [0])],
@@ -95,19 +97,37 @@ impl Endpoint {
                 step => step,
             };
         }
+        self.receive_to(sockets, claim, socket, got, flags)
+    }
+
+    fn receive_to(
+        &'static self,
+        sockets: &Sockets,
+        claim: Claim,
+        socket: BorrowedFd<'_>,
+        mut got: Got<'_, '_>,
+        flags: RecvFlags,
+    ) -> Step {
+        let leaves = got.leaves;
         let waits = !flags.contains(RecvFlags::DONTWAIT) && !self.is_nonblocking.load(Ordering::Relaxed);
         // A peek shows what one path has: it is not waited for more.
         let wants_all = flags.contains(RecvFlags::WAITALL) && !leaves;
-        let mut waiting = Waiting::new(process, socket, waits);
+        let process = sockets.process();
+        let mut waiting = Waiting::new(Inside::new(sockets, self, Way::Receives, socket), waits);
         loop {
             let mut reader = self.lock_reader();
-            if !claim.holds() {
+            if !waiting.inside.holds(claim) {
                 return Step::done_or_again(got.bytes);
             }
+            let is_kept = waiting.inside.is_kept();
             if let Some(errno) = reader.failed.take_if(|_| got.bytes == 0) {
                 return Step::Turn(Turn::Done(Err(errno)));
             }
-            if !self.is_reading(process, &mut reader, claim, socket) {
+            if is_kept && !self.goes_on_reading(process, &mut reader) {
+                drop(reader);
+                return Step::Turn(Turn::Done(receive_rest(waiting.inside.socket(), &mut got, flags)));
+            }
+            if !is_kept && !self.is_reading(process, &mut reader, claim, socket) {
                 drop(reader);
                 self.ask_set(process);
                 return match got.bytes {
@@ -115,14 +135,17 @@ impl Endpoint {
                     bytes => Step::Turn(Turn::Done(Ok(bytes))),
                 };
             }
-            let look = self.look(&mut reader, socket, &mut got, &waiting);
+            let look = self.look(&mut reader, &mut got, &waiting);
             if matches!(look, Look::Some) && waiting.has_paid() {
                 // Looking paid.
                 reader.spin_shift = reader.spin_shift.saturating_sub(1);
                 reader.row.iter().for_each(|row| row.spin_paid());
             }
             match look {
-                Look::Some if got.leaves || !wants_all || got.is_full() => return got.done(),
+                Look::Some if got.leaves || !wants_all || got.is_full() => {
+                    waiting.inside.leave(&mut reader.inside);
+                    return got.done();
+                }
                 Look::Some => continue,
                 Look::End if got.bytes == 0 && !leaves => {
                     drop(reader);
@@ -184,6 +207,11 @@ impl Endpoint {
         if reader.stream.is_none() {
             return !reader.is_stopping && self.begin_reading(process, reader, claim, socket);
         }
+        self.goes_on_reading(process, reader)
+    }
+
+    /// Whether it is read by the ledger still.
+    fn goes_on_reading(&self, process: &Process, reader: &mut Reader) -> bool {
         if !reader.is_stopping && self.stage() == Stage::Forbidden {
             reader.is_stopping = true;
         }
@@ -244,15 +272,9 @@ impl Endpoint {
 
     /// Looks at both paths, and counts what was taken.
     #[inline]
-    fn look(
-        &self,
-        reader: &mut Reader,
-        socket: BorrowedFd<'_>,
-        got: &mut Got<'_, '_>,
-        waiting: &Waiting<'_>,
-    ) -> Look {
+    fn look(&self, reader: &mut Reader, got: &mut Got<'_, '_>, waiting: &Waiting<'_>) -> Look {
         let (before, before_by_window) = (got.bytes, got.by_window);
-        let look = self.look_at_both(reader, socket, got, waiting);
+        let look = self.look_at_both(reader, waiting.inside.socket(), got, waiting);
         if got.bytes > before && !got.leaves {
             let (bytes, by_window) = (got.bytes - before, got.by_window - before_by_window);
             self.counts.add(Count::ReceivedBytes, bytes as u64);
@@ -360,6 +382,16 @@ impl Got<'_, '_> {
     fn done(&self) -> Step {
         Step::Turn(Turn::Done(Ok(self.bytes)))
     }
+}
+
+/// Receives by the kernel from a socket whose number the program has closed while a call waited.
+#[cold]
+fn receive_rest(socket: BorrowedFd<'_>, got: &mut Got<'_, '_>, flags: RecvFlags) -> Result<usize, Errno> {
+    if got.bytes > 0 {
+        return Ok(got.bytes);
+    }
+    let mut control = RecvAncillaryBuffer::default();
+    rustix::net::recvmsg(socket, got.out, &mut control, flags).map(|received| received.bytes)
 }
 
 /// Takes what the window has, as far as there is room. Whether it had something.

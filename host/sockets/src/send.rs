@@ -18,16 +18,19 @@ use rustix::net::sockopt::{Timeout, socket_timeout};
 
 use crate::counts::Count;
 use crate::endpoint::{AgreedSlot, Endpoint, Stage, Writer};
+use crate::inside::{Inside, Way};
 use crate::numbers::Claim;
-use crate::poll::poll_for;
 use crate::process::Process;
 use crate::sleepers::ring;
+use crate::sockets::Sockets;
 use crate::turn::{Step, Turn};
 
 /// How long a sender looks for room, and after that, if its call waits, lets others run, before it goes on through the socket. A receiver that runs
 /// frees a part of the window sooner, and one that was asleep is awake by then.
 const ROOM_SPUN_FOR: Duration = Duration::from_micros(20);
 const ROOM_WITHIN: Duration = Duration::from_micros(500);
+/// How long a sender sleeps on a number that another thread may have closed and used again.
+const CLOSE_IS_SEEN_WITHIN: Duration = Duration::from_millis(10);
 /// Bytes that the socket is given at a time: between two pieces the window is tried again.
 const PIECE_BYTES: usize = 256 << 10;
 /// Calls that go through the socket before the window is tried again.
@@ -68,7 +71,7 @@ impl<'a> Given<'a, '_> {
 impl Endpoint {
     pub(crate) fn send(
         &'static self,
-        process: &Process,
+        sockets: &Sockets,
         claim: Claim,
         socket: BorrowedFd<'_>,
         bytes: &[IoSlice<'_>],
@@ -80,15 +83,22 @@ impl Endpoint {
         }
         let waits = !flags.contains(SendFlags::DONTWAIT) && !self.is_nonblocking.load(Ordering::Relaxed);
         let mut ends_at = None;
+        let process = sockets.process();
+        let mut inside = Inside::new(sockets, self, Way::Sends, socket);
         loop {
             let mut writer = self.lock_writer();
-            if !claim.holds() {
+            if !inside.holds(claim) {
                 return Step::done_or_again(given.total);
             }
+            let socket = inside.socket();
             if let Some(errno) = writer.failed.take_if(|_| given.total == 0) {
                 return Step::Turn(Turn::Done(Err(errno)));
             }
             if !self.is_writing(&mut writer, claim, socket) {
+                if inside.is_kept() {
+                    drop(writer);
+                    return Step::Turn(Turn::Done(send_rest(process, socket, &mut given, ends_at)));
+                }
                 let Some(pass) = claim.write() else { return Step::done_or_again(given.total) };
                 drop(writer);
                 return Step::Turn(match given.total {
@@ -107,7 +117,9 @@ impl Endpoint {
                 Put::Full if waits => {}
                 Put::Full => return Step::Turn(Turn::Done(given.or_again())),
             }
+            inside.enter(&mut writer.inside);
             drop(writer);
+            let socket = inside.socket();
             if let Err(errno) = wait_for_room(process, socket, &mut ends_at) {
                 return Step::Turn(Turn::Done(if given.total > 0 { Ok(given.total) } else { Err(errno) }));
             }
@@ -339,11 +351,19 @@ fn send_rest(
     mut ends_at: Option<Option<Instant>>,
 ) -> Result<usize, Errno> {
     while let Some(rest) = given.rest() {
-        match beeline_tcp::send(socket, rest) {
-            Ok(0) if wait_for_room(process, socket, &mut ends_at).is_ok() => {}
+        let sent = match beeline_tcp::send(socket, rest) {
+            Ok(0) => wait_for_room(process, socket, &mut ends_at),
+            Ok(bytes) => {
+                given.count(bytes);
+                Ok(())
+            }
+            Err(errno) => Err(errno),
+        };
+        match sent {
+            Ok(()) => {}
+            Err(errno) if given.total == 0 => return Err(errno),
             // What was sent is said first; the next call finds what is wrong.
-            Ok(0) | Err(_) => break,
-            Ok(bytes) => given.count(bytes),
+            Err(_) => break,
         }
     }
     Ok(given.total)
@@ -365,7 +385,9 @@ fn wait_for_room(
         }
     };
     let left = ends_at.map(|ends_at| ends_at.saturating_duration_since(now));
-    match poll_for(&mut [PollFd::new(&socket, PollFlags::OUT)], left) {
+    // Who closes the number meanwhile does not wake it: it looks for that now and then.
+    let bound = Some(left.map_or(CLOSE_IS_SEEN_WITHIN, |left| left.min(CLOSE_IS_SEEN_WITHIN)));
+    match process.sleep(&mut [PollFd::new(&socket, PollFlags::OUT)], bound) {
         Err(Errno::INTR) if ends_at.is_none() && process.restarts_calls() => Ok(()),
         Err(errno) => Err(errno),
         Ok(()) if ends_at.is_some_and(|ends_at| ends_at <= Instant::now()) => Err(Errno::AGAIN),

@@ -15,10 +15,10 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown, sockopt};
 
 use crate::background::Background;
 use crate::endpoint::{Endpoint, Meeting};
-use crate::endpoints::endpoint;
+use crate::endpoints::{endpoint, endpoints};
 use crate::forks::{self, OfProcess};
 use crate::numbers::{self, Claim, Number, Pass, What};
-use crate::process::Process;
+use crate::process::{Process, Sleep};
 use crate::readiness::Sets;
 use crate::turn::{Step, Turn};
 
@@ -54,6 +54,15 @@ impl Sockets {
     /// Whether calls are made again that a signal interrupts, as the kernel does it where every handler was installed with `SA_RESTART`.
     pub fn set_restarts_calls(&self, restarts: bool) {
         self.process.set_restarts_calls(restarts);
+    }
+
+    /// Has calls sleep in a function of the program's C library, in which a thread may be cancelled: it unwinds through the engine then.
+    pub fn set_sleep(&mut self, sleep: Sleep) {
+        self.process.set_sleep(sleep);
+    }
+
+    pub(crate) fn process(&self) -> &Process {
+        &self.process
     }
 
     fn background(&self) -> Option<&Arc<Background>> {
@@ -137,17 +146,13 @@ impl Sockets {
     /// Receives as much as has come, and waits for it as the program would.
     #[inline]
     pub fn receive(&self, socket: BorrowedFd<'_>, out: &mut [IoSliceMut<'_>], flags: RecvFlags) -> Turn {
-        self.turn(socket, Claim::read, |endpoint, claim| {
-            endpoint.receive(&self.process, claim, socket, out, flags)
-        })
+        self.turn(socket, Claim::read, |endpoint, claim| endpoint.receive(self, claim, socket, out, flags))
     }
 
     /// Sends as much as there is room for, and waits for room as the program would.
     #[inline]
     pub fn send(&self, socket: BorrowedFd<'_>, bytes: &[IoSlice<'_>], flags: SendFlags) -> Turn {
-        self.turn(socket, Claim::write, |endpoint, claim| {
-            endpoint.send(&self.process, claim, socket, bytes, flags)
-        })
+        self.turn(socket, Claim::write, |endpoint, claim| endpoint.send(self, claim, socket, bytes, flags))
     }
 
     /// Has the endpoint of a number carry out a call, or counts it among those in the kernel.
@@ -245,8 +250,7 @@ impl Sockets {
         }
     }
 
-    /// The number is about to be closed, or to become another descriptor's. Unread bytes of the window make the kernel reset the connection, as
-    /// unread bytes of the socket do.
+    /// The number is about to be closed, or to become another descriptor's. A connection at which calls wait stays until they have returned.
     pub fn close(&self, socket: BorrowedFd<'_>) {
         let Some(number) = numbers::number(socket.as_raw_fd()) else { return };
         let What::Endpoint(index) = number.forget() else { return };
@@ -259,6 +263,15 @@ impl Sockets {
         if endpoint.copies.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok() {
             return;
         }
+        if endpoint.keep(socket) {
+            self.end_left(endpoint);
+        } else {
+            self.end_connection(endpoint, socket);
+        }
+    }
+
+    /// The socket is about to be closed. Unread bytes of the window make the kernel reset the connection, as unread bytes of the socket do.
+    pub(crate) fn end_connection(&self, endpoint: &Endpoint, socket: BorrowedFd<'_>) {
         if endpoint.has_news() {
             let _ = sockopt::set_socket_linger(socket, Some(std::time::Duration::ZERO));
         }
@@ -312,6 +325,7 @@ impl Sockets {
     /// This process is a child of fork. Its parent's connections are its parent's; its own begin anew.
     pub fn in_child(&self) {
         forks::in_child();
+        endpoints().for_each(Endpoint::drop_kept_of_parent);
         self.process.begin_anew();
     }
 }

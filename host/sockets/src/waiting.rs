@@ -1,6 +1,5 @@
 //! Waiting of one call: it looks for a while, and then sleeps on the socket and a bell.
 
-use std::os::fd::BorrowedFd;
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -11,8 +10,7 @@ use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, socket_timeout};
 
 use crate::endpoint::{Endpoint, Reader};
-use crate::poll::poll_for;
-use crate::process::Process;
+use crate::inside::Inside;
 use crate::sleepers::OwnBell;
 
 /// Looks at the window between two looks at the clock.
@@ -33,8 +31,7 @@ pub(crate) enum Pause {
 }
 
 pub(crate) struct Waiting<'a> {
-    process: &'a Process,
-    socket: BorrowedFd<'a>,
+    pub inside: Inside<'a>,
     waits: bool,
     looks: u32,
     has_slept: bool,
@@ -51,8 +48,8 @@ struct Started {
 }
 
 impl<'a> Waiting<'a> {
-    pub(crate) fn new(process: &'a Process, socket: BorrowedFd<'a>, waits: bool) -> Self {
-        Waiting { process, socket, waits, looks: 0, has_slept: false, started: None }
+    pub(crate) fn new(inside: Inside<'a>, waits: bool) -> Self {
+        Waiting { inside, waits, looks: 0, has_slept: false, started: None }
     }
 
     /// Whether the socket is to be looked at beside the window.
@@ -67,10 +64,11 @@ impl<'a> Waiting<'a> {
     }
 
     /// Lets go of the lock, if somebody wants it, and waits a little.
-    pub(crate) fn pause(&mut self, endpoint: &Endpoint, reader: MutexGuard<'_, Reader>) -> Pause {
+    pub(crate) fn pause(&mut self, endpoint: &Endpoint, mut reader: MutexGuard<'_, Reader>) -> Pause {
         if !self.waits {
             return Pause::Over(Errno::AGAIN);
         }
+        self.inside.enter(&mut reader.inside);
         std::hint::spin_loop();
         self.looks += 1;
         if !self.looks.is_multiple_of(LOOKS)
@@ -82,7 +80,7 @@ impl<'a> Waiting<'a> {
         let shift = reader.spin_shift;
         let started = self.started.get_or_insert_with(|| Started {
             at: now,
-            spin: match self.process.rules().spin {
+            spin: match self.inside.process().rules().spin {
                 Spin::For(spin) => Some(spin / (1 << shift)),
                 Spin::Forever => None,
             },
@@ -100,7 +98,6 @@ impl<'a> Waiting<'a> {
             started.is_socket_due = is_due;
             return self.stay(endpoint, reader);
         }
-        let mut reader = reader;
         reader.spin_shift = (shift + 1).min(MOST_SHIFT);
         drop(reader);
         self.sleep(endpoint)
@@ -139,7 +136,7 @@ impl<'a> Waiting<'a> {
     fn ends_at(&mut self, now: Instant) -> Result<Option<Instant>, Errno> {
         let Some(started) = &mut self.started else { return Ok(None) };
         if started.ends_at.is_none() {
-            let timeout = socket_timeout(self.socket, Timeout::Recv)?;
+            let timeout = socket_timeout(self.inside.socket(), Timeout::Recv)?;
             started.ends_at = timeout.and_then(|timeout| started.at.checked_add(timeout));
         }
         Ok(started.ends_at.inspect(|_| debug_assert!(now >= started.at)))
@@ -147,33 +144,47 @@ impl<'a> Waiting<'a> {
 
     fn sleep_until(&self, endpoint: &Endpoint, ends_at: Option<Instant>, now: Instant) -> Result<(), Errno> {
         let left = ends_at.map(|ends_at| ends_at.saturating_duration_since(now));
+        let (process, socket) = (self.inside.process(), self.inside.socket());
         let bell = OwnBell::of_this_thread().ok().filter(|bell| endpoint.add_bell(bell));
         let Some(bell) = bell else {
             let left = left.map_or(UNRUNG, |left| left.min(UNRUNG));
-            return poll_for(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(left));
+            return process.sleep(&mut [PollFd::new(&socket, PollFlags::IN)], Some(left));
         };
         bell.announce();
-        let slept = if endpoint.is_worth_a_look(endpoint.lock_reader()) {
-            Ok(())
-        } else {
-            let ringing = bell.bell();
-            let mut watched =
-                [PollFd::new(&self.socket, PollFlags::IN), PollFd::new(&ringing, PollFlags::IN)];
-            let slept = poll_for(&mut watched, left);
-            endpoint.count_sleep();
-            let is_rung = !watched[1].revents().is_empty();
-            if is_rung {
-                bell.clear();
-            }
-            slept
-        };
-        bell.withdraw();
-        endpoint.remove_bell(&bell);
+        let asleep = Asleep { endpoint, bell: &bell };
+        // A number that was closed before this look is not slept on; who closes it later rings.
+        let is_moved = endpoint.is_kept.load(Ordering::Relaxed) != self.inside.is_kept();
+        if is_moved || endpoint.is_worth_a_look(endpoint.lock_reader()) {
+            return Ok(());
+        }
+        let ringing = bell.bell();
+        let mut watched = [PollFd::new(&socket, PollFlags::IN), PollFd::new(&ringing, PollFlags::IN)];
+        let slept = process.sleep(&mut watched, left);
+        endpoint.count_sleep();
+        let is_rung = !watched[1].revents().is_empty();
+        if is_rung {
+            bell.clear();
+        }
+        drop(asleep);
         slept
     }
 
     /// Whether a call of the kernel's would be made again behind a signal's handler.
     fn is_restarted(&self, ends_at: Option<Instant>) -> bool {
-        ends_at.is_none() && self.process.restarts_calls()
+        ends_at.is_none() && self.inside.process().restarts_calls()
+    }
+}
+
+/// A thread that has announced that it sleeps.
+struct Asleep<'a> {
+    endpoint: &'a Endpoint,
+    bell: &'a OwnBell,
+}
+
+impl Drop for Asleep<'_> {
+    /// Of a thread that is cancelled, too.
+    fn drop(&mut self) {
+        self.bell.withdraw();
+        self.endpoint.remove_bell(self.bell);
     }
 }

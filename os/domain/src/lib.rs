@@ -106,7 +106,7 @@ pub use name::{MAX_NAME_BYTES, MAX_NAMESPACE_NAME_BYTES, NameError};
 pub use namespace::NamespaceError;
 pub use notifications::Notifications;
 pub use notify::{Notification, NotificationsEnded, Notified, NotifyError};
-pub use numbers::{Purpose, descriptors, place_descriptors_above};
+pub use numbers::{Purpose, descriptors, high_copy, place_descriptors_above};
 pub use pairs::{Agreed, CookieOf, Met, PairCounts, Pairs, PairsError};
 pub use peer::{Peer, PeerId};
 pub use polled::{Armed, Polled, Readiness, Source};

@@ -5,7 +5,7 @@ use core::ffi::{c_int, c_long, c_void};
 use libc::socklen_t;
 use rustix::net::Shutdown;
 
-use crate::process::{forbid, guarded, known};
+use crate::process::{forbid, guarded, known, settle};
 use crate::real;
 use crate::{errno, origin};
 use beeline_socket_rules::Why;
@@ -44,7 +44,11 @@ pub unsafe fn setsockopt(
     length: socklen_t,
 ) -> c_int {
     if !beeline_tcp::is_neutral(level, name) {
-        forbid(number, Why::Option);
+        match (level, name) {
+            // Readiness is the kernel's from then on.
+            (libc::SOL_SOCKET, libc::SO_RCVLOWAT) => settle(number, Why::Option),
+            _ => forbid(number, Why::Option),
+        }
         origin::make_odd(number);
     }
     // SAFETY: what the program gives.
@@ -100,7 +104,15 @@ unsafe fn ioctl_of_connection(number: c_int, request: c_long, argument: *mut c_v
                 _ => {}
             }
         }
-        FIOSETOWN | SIOCSPGRP | SIOCATMARK => forbid(number, Why::Option),
+        SIOCATMARK if is_before_mark(number) => {
+            // SAFETY: the program says that the integer is there.
+            let place = unsafe { argument.cast::<c_int>().as_mut() };
+            if let Some(place) = place {
+                *place = 0;
+                return 0;
+            }
+        }
+        FIOSETOWN | SIOCSPGRP => forbid(number, Why::Option),
         request if request == libc::FIOASYNC as c_long => forbid(number, Why::Option),
         _ => {}
     }
@@ -120,9 +132,21 @@ unsafe fn ioctl_of_connection(number: c_int, request: c_long, argument: *mut c_v
     result
 }
 
-/// Prepares for `sockatmark`: whoever asks for the mark of urgent data may have some.
-pub fn before_urgent_mark([number, ..]: [c_long; 3]) {
-    forbid(number as c_int, Why::OutOfBand);
+/// # Safety
+/// As `sockatmark`.
+pub unsafe fn sockatmark(number: c_int) -> c_int {
+    if is_before_mark(number) {
+        return 0;
+    }
+    // SAFETY: what the program gives.
+    unsafe { real::sockatmark(number) }
+}
+
+/// Whether bytes of the window come before the mark of urgent data, which the kernel does not know of. Whoever asks for the mark may have such data, and is the kernel's.
+fn is_before_mark(number: c_int) -> bool {
+    forbid(number, Why::OutOfBand);
+    let endpoint = known(number).and_then(|known| known.sockets.endpoint(number));
+    endpoint.is_some_and(|endpoint| guarded(|| endpoint.has_news()))
 }
 
 /// Prepares for reads and writes at an offset, which are those of the socket for an offset of -1.

@@ -11,7 +11,7 @@ use rustix::net::RecvFlags;
 
 use crate::process::{Known, forbid, guarded, known};
 use crate::real;
-use crate::{errno, messages};
+use crate::{cancellation, errno, messages};
 use beeline_socket_engine::Turn;
 use beeline_socket_rules::Why;
 
@@ -50,6 +50,7 @@ fn receive(
     flags: c_int,
     kernel: impl FnOnce() -> ssize_t,
 ) -> ssize_t {
+    cancellation::point();
     let receive_flags = RecvFlags::from_bits_retain(flags.cast_unsigned());
     match guarded(|| known.sockets.receive(known.socket, out, receive_flags)) {
         Turn::Kernel(pass) => {
@@ -82,7 +83,17 @@ unsafe fn receive_at(
     // SAFETY: by this function's contract.
     match unsafe { messages::place(out, bytes) } {
         Ok(mut place) => receive(known, slice::from_mut(&mut place), flags, kernel),
-        Err(errno) => errno::fail(errno),
+        Err(errno) => receive_nowhere(known, errno, flags, kernel),
+    }
+}
+
+/// The kernel finds that there is no memory when it has a byte for it.
+#[cold]
+fn receive_nowhere(known: Known, errno: Errno, flags: c_int, kernel: impl FnOnce() -> ssize_t) -> ssize_t {
+    let flags = flags & libc::MSG_DONTWAIT | libc::MSG_PEEK;
+    match receive(known, &mut [IoSliceMut::new(&mut [0])], flags, kernel) {
+        1 => errno::fail(errno),
+        nothing => nothing,
     }
 }
 

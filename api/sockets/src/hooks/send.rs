@@ -11,7 +11,7 @@ use rustix::net::SendFlags;
 use crate::hooks::sets;
 use crate::process::{Known, forbid, guarded, hand_over, known};
 use crate::real;
-use crate::{errno, kernel, messages};
+use crate::{cancellation, errno, kernel, messages};
 use beeline_socket_engine::Turn;
 use beeline_socket_rules::Why;
 
@@ -44,6 +44,7 @@ pub fn send_pieces(
     flags: c_int,
     kernel: impl FnOnce() -> ssize_t,
 ) -> ssize_t {
+    cancellation::point();
     let send_flags = SendFlags::from_bits_retain(flags.cast_unsigned());
     match guarded(|| known.sockets.send(known.socket, pieces, send_flags)) {
         Turn::Kernel(pass) => {

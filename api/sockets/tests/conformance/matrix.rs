@@ -14,11 +14,6 @@ const SHOWN: usize = 6;
 /// Cases that see something else than natively, and what that is; the matrix says so.
 const KNOWN: &[(&str, &[&str])] = &[
     ("readiness does not know of the mark", &["low_water"]),
-    (
-        "hangs: the kernel does not tell of a reset before what is in the window is received",
-        &["killed_unread"],
-    ),
-    ("hangs: a receive is not cancelled", &["cancel"]),
     ("hangs: a set that a child shares does not tell it of windows", &["shared_set"]),
     (
         "is reset, or misses bytes: somebody has the connection besides or instead while bytes lie in its window that nobody has received",
@@ -43,10 +38,7 @@ const KNOWN: &[(&str, &[&str])] = &[
             "by_number",
         ],
     ),
-    ("is reset: a receive that waits does not keep its connection", &["close_under", "reused_under"]),
     ("is killed: the library makes system calls that the filter does not have", &["filter", "filter_errno"]),
-    ("`SIOCATMARK` does not know of bytes before the mark", &["out_of_band"]),
-    ("is ended (`SIGSEGV`)", &["bad_address"]),
     ("hangs now and then", &["handler_storm"]),
     ("`EINVAL`: the process has a thread of the library", &["unshare"]),
 ];

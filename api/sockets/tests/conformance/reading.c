@@ -297,7 +297,7 @@ const struct test_case reading_cases[] = {
 	{ "dontwait", ANYWHERE, false, dontwait_server, dontwait_client, "`MSG_DONTWAIT`, `O_NONBLOCK`, `FIONBIO`" },
 	{ "trunc", ANYWHERE, false, trunc_server, trunc_client, "`MSG_TRUNC`" },
 	{ "nothing", ANYWHERE, false, nothing_server, nothing_client, "calls for no bytes" },
-	{ "bad_address", ANYWHERE, false, bad_address_server, bad_address_client, "buffers that are not there: `EFAULT`" },
+	{ "bad_address", ANYWHERE, false, bad_address_server, bad_address_client, "buffers at null and near it: `EFAULT`" },
 	{ "out_of_band", ANYWHERE, false, out_of_band_server, out_of_band_client, "`MSG_OOB`, `SIOCATMARK`, `SO_OOBINLINE`" },
 	{ "unread", ANYWHERE, false, unread_server, unread_client, "`FIONREAD`, `SIOCOUTQ`" },
 	{ "limits", ANYWHERE, false, limits_server, limits_client, "`SO_RCVTIMEO`" },

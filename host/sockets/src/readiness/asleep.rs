@@ -6,6 +6,20 @@
 use super::sync::{AtomicU32, Ordering};
 use super::watched::Sleeper;
 
+/// One of the threads; also one that is cancelled where it sleeps takes its announcement back.
+#[must_use]
+pub(crate) struct Announced<'a, S: Sleeper> {
+    asleep: &'a Asleep,
+    sleeper: &'a S,
+}
+
+impl<S: Sleeper> Drop for Announced<'_, S> {
+    fn drop(&mut self) {
+        self.sleeper.withdraw();
+        self.asleep.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// How many threads sleep, or are about to.
 #[derive(Debug)]
 pub(crate) struct Asleep(AtomicU32);
@@ -15,15 +29,11 @@ impl Asleep {
         Asleep(AtomicU32::new(0))
     }
 
-    /// Announces one more. The caller looks once more behind it, sleeps, and calls [`Self::leave`].
-    pub(crate) fn enter(&self, sleeper: &impl Sleeper) {
+    /// Announces one more. The caller looks once more behind it, sleeps, and drops what it gets.
+    pub(crate) fn enter<'a, S: Sleeper>(&'a self, sleeper: &'a S) -> Announced<'a, S> {
         self.0.fetch_add(1, Ordering::Relaxed);
         sleeper.announce();
-    }
-
-    pub(crate) fn leave(&self, sleeper: &impl Sleeper) {
-        sleeper.withdraw();
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        Announced { asleep: self, sleeper }
     }
 
     pub(crate) fn is_any(&self) -> bool {

@@ -77,14 +77,14 @@ impl Set {
     /// As a wait does it that never spins.
     fn wait(&self) {
         while !self.take() {
-            self.asleep.enter(&self.sleeper);
+            let announced = self.asleep.enter(&self.sleeper);
             if !self.has_news() {
                 let mut is_rung = self.sleeper.is_rung.lock().unwrap();
                 while !*is_rung {
                     is_rung = self.sleeper.rung.wait(is_rung).unwrap();
                 }
             }
-            self.asleep.leave(&self.sleeper);
+            drop(announced);
             self.sleeper.clear();
         }
         self.asleep.pass_on(&self.sleeper, || self.has_news());

@@ -89,6 +89,20 @@ pub fn poll<C: Connections>(
     Ok(ready)
 }
 
+/// A thread that announces that it sleeps, and the connections whose senders ring it.
+struct Asleep<'a, W: Watched> {
+    sleeper: &'a W::Sleeper,
+    added: SmallVec<[W; FEW]>,
+}
+
+impl<W: Watched> Drop for Asleep<'_, W> {
+    /// Of a thread that is cancelled, too.
+    fn drop(&mut self) {
+        self.sleeper.withdraw();
+        self.added.iter().for_each(|connection| connection.remove_sleeper(self.sleeper));
+    }
+}
+
 impl<'a, C: Connections> Listed<'a, C> {
     fn new(connections: &'a C, entries: &[PollEntry]) -> Self {
         let (mut watched, mut writable, mut passes) = (SmallVec::new(), SmallVec::new(), SmallVec::new());
@@ -207,26 +221,23 @@ impl<'a, C: Connections> Listed<'a, C> {
         let Some(sleeper) = sleeper else {
             return self.sleep_unrung(entries, kernel, call);
         };
-        let mut added = SmallVec::<[C::Watched; FEW]>::new();
+        let mut asleep = Asleep::<C::Watched> { sleeper: &sleeper, added: SmallVec::new() };
         for (at, connection) in &self.watched {
             if connection.add_sleeper(&sleeper) {
-                added.push(*connection);
+                asleep.added.push(*connection);
             } else {
                 self.connections.forbid(entries[*at].number);
             }
         }
         sleeper.announce();
         // The last look.
-        let slept = if self.has_news(entries) {
+        if self.has_news(entries) {
             Ok(ControlFlow::Continue(()))
-        } else if added.len() < self.watched.len() {
+        } else if asleep.added.len() < self.watched.len() {
             self.sleep_unrung(entries, kernel, call)
         } else {
             self.sleep_with(entries, kernel, call, &sleeper)
-        };
-        sleeper.withdraw();
-        added.iter().for_each(|connection| connection.remove_sleeper(&sleeper));
-        slept
+        }
     }
 
     fn sleep_with(

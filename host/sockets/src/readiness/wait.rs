@@ -197,9 +197,7 @@ impl<W: Watched> Set<W> {
         }
         let is_unrung = self.prune();
         let sleeper = self.sleeper();
-        if let Some(sleeper) = sleeper {
-            self.asleep.enter(sleeper);
-        }
+        let announced = sleeper.map(|sleeper| self.asleep.enter(sleeper));
         let bound = (is_unrung || sleeper.is_none()).then_some(UNRUNG_SLEEP);
         // The last look: at windows, and at whether the bell is still one.
         let slept = if self.has_reportable() || self.sleeper().is_some() != sleeper.is_some() {
@@ -207,9 +205,7 @@ impl<W: Watched> Set<W> {
         } else {
             Some(kernel.sleep(out, call.left(kernel.now(), bound)))
         };
-        if let Some(sleeper) = sleeper {
-            self.asleep.leave(sleeper);
-        }
+        drop(announced);
         let Some(slept) = slept else { return Ok(ControlFlow::Continue(())) };
         Ok(self.slept(out, slept?, call, kernel.now(), bound))
     }

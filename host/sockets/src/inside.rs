@@ -1,0 +1,213 @@
+//! Calls that wait: a connection whose number another thread closes meanwhile stays until they have returned, as the kernel keeps a file for a
+//! call on it.
+//!
+//! Our calls are several of the kernel's where the program makes one, and by the second the number may be another connection's. So who closes a
+//! number that a call waits at has the socket under a number of the library's, where the call goes on; the last call to leave ends the connection.
+//! Only calls that have come to wait are noted, under the lock that they have anyway: others carry bytes under that lock, and `close` waits for it.
+//!
+//! A handler that jumps out of a call (`siglongjmp`) leaves its thread noted. So who closes waits until each of them has seen that, which is
+//! once its bell is rung; one that has not after a while is none.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use beeline_domain::high_copy;
+use rustix::thread::{Timespec, nanosleep};
+use smallvec::SmallVec;
+
+use crate::endpoint::{Endpoint, Stage};
+use crate::lock::locked;
+use crate::numbers::Claim;
+use crate::process::Process;
+use crate::sockets::Sockets;
+use crate::waiters::{Kept, Waiters, this_thread};
+
+/// How long a thread that waits may take to see that its number was closed.
+const SEEN_WITHIN: Duration = Duration::from_millis(50);
+const BETWEEN_LOOKS: Duration = Duration::from_micros(50);
+
+/// Which lock has the count of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    Receives,
+    Sends,
+}
+
+/// A call that may come to wait.
+pub(crate) struct Inside<'a> {
+    sockets: &'a Sockets,
+    endpoint: &'static Endpoint,
+    way: Way,
+    number: BorrowedFd<'a>,
+    /// The cookie of the connection at which the call is noted.
+    noted: Option<u64>,
+    may_be_last: bool,
+    kept: Option<Arc<OwnedFd>>,
+}
+
+impl<'a> Inside<'a> {
+    pub(crate) fn new(
+        sockets: &'a Sockets,
+        endpoint: &'static Endpoint,
+        way: Way,
+        number: BorrowedFd<'a>,
+    ) -> Self {
+        Inside { sockets, endpoint, way, number, noted: None, may_be_last: false, kept: None }
+    }
+
+    pub(crate) fn process(&self) -> &'a Process {
+        self.sockets.process()
+    }
+
+    /// The socket, by the program's number or by the library's.
+    pub(crate) fn socket(&self) -> BorrowedFd<'_> {
+        self.kept.as_ref().map_or(self.number, |kept| kept.as_fd())
+    }
+
+    /// Whether the program has closed the number meanwhile.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    /// Notes the call, before it lets go of the lock to wait. `waiters` are of its direction.
+    #[inline]
+    pub(crate) fn enter(&mut self, waiters: &mut Waiters) {
+        if self.noted.is_none() {
+            waiters.add(this_thread());
+            self.noted = Some(self.endpoint.cookie.load(Ordering::Relaxed));
+        }
+    }
+
+    /// The call waits no more; under the lock.
+    #[inline]
+    pub(crate) fn leave(&mut self, waiters: &mut Waiters) {
+        // A number that was closed by a call that nobody saw has ended the connection, and its list.
+        if let Some(cookie) = self.noted.take()
+            && self.endpoint.is_connection(cookie)
+        {
+            waiters.remove(this_thread());
+            self.may_be_last = self.endpoint.is_kept.load(Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the call may go on in the endpoint, whose lock it has: the number is what it was, or the connection was kept for the call.
+    #[inline]
+    pub(crate) fn holds(&mut self, claim: Claim) -> bool {
+        claim.holds() || self.goes_on()
+    }
+
+    #[cold]
+    fn goes_on(&mut self) -> bool {
+        if self.kept.is_none()
+            && let Some(cookie) = self.noted
+            && self.endpoint.is_connection(cookie)
+            && let Some(kept) = &mut *locked(&self.endpoint.kept)
+        {
+            kept.seen_by.push(this_thread());
+            self.kept = Some(Arc::clone(&kept.socket));
+        }
+        self.kept.is_some()
+    }
+}
+
+impl Drop for Inside<'_> {
+    /// A thread that is cancelled where it sleeps comes here, too.
+    fn drop(&mut self) {
+        if self.noted.is_some() {
+            match self.way {
+                Way::Receives => self.leave(&mut self.endpoint.lock_reader().inside),
+                Way::Sends => self.leave(&mut self.endpoint.lock_writer().inside),
+            }
+        }
+        if self.may_be_last {
+            self.kept = None;
+            self.sockets.end_left(self.endpoint);
+        }
+    }
+}
+
+impl Endpoint {
+    /// Whether it has this connection still.
+    fn is_connection(&self, cookie: u64) -> bool {
+        self.cookie.load(Ordering::Relaxed) == cookie && self.stage() != Stage::Free
+    }
+
+    /// Keeps the socket of a number that is about to be closed, if calls wait at it. They go on by the library's number.
+    pub(crate) fn keep(&self, socket: BorrowedFd<'_>) -> bool {
+        {
+            let mut reader = self.lock_reader();
+            let mut writer = self.lock_writer();
+            // One that closes does not wait, but in a handler.
+            reader.inside.remove(this_thread());
+            writer.inside.remove(this_thread());
+            if reader.inside.is_empty() && writer.inside.is_empty() {
+                return false;
+            }
+            // Without a descriptor for it the connection ends under them.
+            let Ok(copy) = high_copy(socket) else { return false };
+            self.number.store(copy.as_raw_fd(), Ordering::Relaxed);
+            *locked(&self.kept) = Some(Kept { socket: Arc::new(copy), seen_by: SmallVec::new() });
+            self.is_kept.store(true, Ordering::Relaxed);
+        }
+        // Who is about to sleep on the number, which may be another connection's at once, does not; who sleeps on it, sleeps by the other from now on.
+        self.ring_bells();
+        let until = Instant::now() + SEEN_WITHIN;
+        while !self.is_seen_by_all() && Instant::now() < until {
+            // Not a function of the C library, in which this thread would be cancelled.
+            let pause = Timespec { tv_sec: 0, tv_nsec: BETWEEN_LOOKS.subsec_nanos().into() };
+            let _ = nanosleep(&pause);
+        }
+        self.forget_who_has_not_seen();
+        true
+    }
+
+    fn is_seen_by_all(&self) -> bool {
+        let reader = self.lock_reader();
+        let writer = self.lock_writer();
+        let kept = locked(&self.kept);
+        let is_seen = |waiter: &usize| kept.as_ref().is_none_or(|kept| kept.seen_by.contains(waiter));
+        reader.inside.0.iter().all(is_seen) && writer.inside.0.iter().all(is_seen)
+    }
+
+    fn forget_who_has_not_seen(&self) {
+        let mut reader = self.lock_reader();
+        let mut writer = self.lock_writer();
+        if let Some(kept) = &*locked(&self.kept) {
+            reader.inside.0.retain(|waiter| kept.seen_by.contains(waiter));
+            writer.inside.0.retain(|waiter| kept.seen_by.contains(waiter));
+        }
+    }
+
+    /// The socket that was kept, once no call waits any more.
+    fn take_kept(&self) -> Option<Arc<OwnedFd>> {
+        let reader = self.lock_reader();
+        let writer = self.lock_writer();
+        if !reader.inside.is_empty() || !writer.inside.is_empty() {
+            return None;
+        }
+        let kept = locked(&self.kept).take();
+        self.is_kept.store(false, Ordering::Relaxed);
+        kept.map(|kept| kept.socket)
+    }
+
+    /// In a child, which none of the calls came to: its copy of the socket would keep the connection.
+    pub(crate) fn drop_kept_of_parent(&self) {
+        if self.is_kept.load(Ordering::Relaxed)
+            && let Ok(mut kept) = self.kept.try_lock()
+        {
+            *kept = None;
+        }
+    }
+}
+
+impl Sockets {
+    /// Ends a connection whose number was closed while calls waited at it, if this was the last of them.
+    #[cold]
+    pub(crate) fn end_left(&self, endpoint: &Endpoint) {
+        if let Some(kept) = endpoint.take_kept() {
+            self.end_connection(endpoint, kept.as_fd());
+        }
+    }
+}

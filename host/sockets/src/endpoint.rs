@@ -211,7 +211,7 @@ impl Endpoint {
         *locked(&self.bells) = [const { None }; 4];
         *locked(&self.meeting) = Some(meeting);
         *locked(&self.row) = None;
-        self.quiet.store(None);
+        self.forget_quiet();
         self.number.store(number, Ordering::Relaxed);
         self.copies.store(0, Ordering::Relaxed);
         self.cookie.store(cookie, Ordering::Relaxed);
@@ -226,6 +226,11 @@ impl Endpoint {
         self.counts.clear();
         self.why.store(0, Ordering::Relaxed);
         self.stage.store(Stage::Meeting as u8, Ordering::Release);
+    }
+
+    /// Sets have it: what they know of the window is known no more.
+    fn forget_quiet(&self) {
+        self.quiet.swap(None).iter().for_each(|quiet| quiet.end());
     }
 
     /// Lists it on the board of its process.
@@ -343,7 +348,7 @@ impl Endpoint {
                 return false;
             }
             agreed.slot.set_own_rung(0);
-            self.quiet.store(None);
+            self.forget_quiet();
         }
         bells.iter_mut().for_each(|bell| std::mem::forget(bell.take()));
         writer.needs_fence = true;
@@ -371,7 +376,7 @@ impl Endpoint {
             agreed.slot.set_own_rung(0);
         }
         self.may_have_news.store(false, Ordering::Relaxed);
-        self.quiet.store(None);
+        self.forget_quiet();
         (*locked(&self.meeting), *locked(&self.row)) = (None, None);
         self.stage.store(Stage::Free as u8, Ordering::Release);
         self.cookie.load(Ordering::Relaxed)

@@ -16,7 +16,7 @@ const NEVER: u64 = u64::MAX;
 
 /// What is known of one window.
 #[derive(Debug)]
-pub(crate) struct Quiet {
+pub struct Quiet {
     arrivals: Arrivals,
     /// One more than the count at which the window was empty; 0: not known.
     empty_at: AtomicU64,

@@ -32,4 +32,4 @@ pub use poll::poll;
 pub use select::{Selection, select};
 pub use set::{Begin, Change, Refusal, Set};
 pub use sets::Sets;
-pub use watched::{Connections, Found, Sleeper, Watched};
+pub use watched::{Connections, Found, Glance, Sleeper, Watched};

@@ -10,7 +10,8 @@ use crate::endpoint::{Endpoint, Stage};
 use crate::endpoints::endpoint;
 use crate::numbers::{self, Pass, What};
 use crate::process::Process;
-use crate::readiness::{Begin, Connections, Found, Refusal, Sleeper, Watched};
+use crate::quiet::Quiet;
+use crate::readiness::{Begin, Connections, Found, Glance, Refusal, Sleeper, Watched};
 use crate::sleepers::OwnBell;
 use crate::sockets::Sockets;
 
@@ -61,6 +62,15 @@ impl From<Refusal> for Why {
 
 impl Watched for &'static Endpoint {
     type Sleeper = Arc<OwnBell>;
+    type Glance = Arc<Quiet>;
+
+    fn id(self) -> u64 {
+        self.cookie.load(Ordering::Relaxed)
+    }
+
+    fn glance(self) -> Option<Arc<Quiet>> {
+        self.quiet.load_full()
+    }
 
     fn has_news(self) -> bool {
         Endpoint::has_news(self)
@@ -84,6 +94,13 @@ impl Watched for &'static Endpoint {
 
     fn remove_sleeper(self, sleeper: &Arc<OwnBell>) {
         self.remove_bell(sleeper);
+    }
+}
+
+impl Glance for Arc<Quiet> {
+    #[inline]
+    fn is_empty_still(&self) -> bool {
+        self.is_so()
     }
 }
 

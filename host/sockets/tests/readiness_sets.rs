@@ -138,6 +138,71 @@ fn modification_arms_an_edge_and_changes_what_is_told() {
 }
 
 #[test]
+fn member_that_is_put_in_again_at_once_keeps_its_sleeper() {
+    let fixture = Fixture::new();
+    let (member, other) = (fixture.add(1, IN), fixture.add(2, IN));
+    let sleeper = member.connection.first_sleeper();
+    fixture.change(Change::Delete, &member, event(0, IN)).unwrap();
+    member.connection.send();
+    other.connection.send();
+    // What is out is not told, and its sender has not been told so.
+    assert_eq!(fixture.wait(8), [(2, IN)]);
+    assert!(Arc::ptr_eq(&sleeper.0, &member.connection.first_sleeper().0));
+    fixture.change(Change::Add, &member, event(3, IN | ET)).unwrap();
+    assert_eq!(member.connection.sleepers(), 1);
+    let mut both = fixture.wait(8);
+    both.sort_by_key(|told| told.0);
+    assert_eq!(both, [(2, IN), (3, IN)]);
+    assert_eq!(fixture.wait(8), [(2, IN)]);
+    assert!(other.connection.take());
+    // A sleep is rung for those alone that are in.
+    fixture.change(Change::Delete, &member, event(0, IN)).unwrap();
+    let short = Some(Duration::from_millis(1));
+    let slept = fixture.set().wait(&mut Real::new(&fixture.epoll), &mut room(8), short, NEVER);
+    assert_eq!(slept, Ok(0));
+    assert_eq!((member.connection.sleepers(), other.connection.sleepers()), (0, 1));
+    fixture.change(Change::Add, &member, event(4, IN)).unwrap();
+    assert_eq!(fixture.wait(8), [(4, IN)]);
+}
+
+#[test]
+fn member_that_was_taken_out_and_goes_elsewhere_leaves_nothing_behind() {
+    let (fixture, sets) = (Fixture::new(), sets());
+    let fixture = Fixture { sets, ..fixture };
+    fixture.sets.created(fixture.epoll.as_raw_fd());
+    let elsewhere = Fixture::of(sets);
+    let member = fixture.add(1, IN);
+    let own = member.connection.first_sleeper();
+    fixture.change(Change::Delete, &member, event(0, IN)).unwrap();
+    elsewhere.change(Change::Add, &member, event(2, IN)).unwrap();
+    assert_eq!(member.connection.sleepers(), 1);
+    assert!(!Arc::ptr_eq(&own.0, &member.connection.first_sleeper().0));
+    member.connection.send();
+    assert_eq!((fixture.wait(8), elsewhere.wait(8)), (vec![], vec![(2, IN)]));
+    // A number that is closed, and then another connection's.
+    elsewhere.change(Change::Delete, &member, event(0, IN)).unwrap();
+    sets.closed(member.number());
+    assert_eq!(member.connection.sleepers(), 0);
+    let member = Member { connection: Connection::up(), ..member };
+    elsewhere.change(Change::Add, &member, event(5, IN)).unwrap();
+    assert_eq!(elsewhere.wait(8), []);
+    member.connection.send();
+    assert_eq!(elsewhere.wait(8), [(5, IN)]);
+}
+
+#[test]
+fn member_that_begins_wakes_nobody_where_nobody_sleeps() {
+    let fixture = Fixture::new();
+    let first = fixture.add(1, IN);
+    let sleeper = first.connection.first_sleeper();
+    let rings = || sleeper.0.rings.load(Ordering::Relaxed);
+    let before = rings();
+    let _second = fixture.add(2, IN);
+    assert_eq!(rings(), before);
+    assert_eq!(fixture.wait(8), []);
+}
+
+#[test]
 fn windows_and_the_kernel_tell_of_one_member_once() {
     let fixture = Fixture::new();
     let mut member = fixture.add(1, IN | OUT);

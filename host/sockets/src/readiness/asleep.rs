@@ -20,6 +20,16 @@ impl<S: Sleeper> Drop for Announced<'_, S> {
     }
 }
 
+/// One of the threads, of which no sender knows.
+#[must_use]
+pub(crate) struct Silent<'a>(&'a Asleep);
+
+impl Drop for Silent<'_> {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// How many threads sleep, or are about to.
 #[derive(Debug)]
 pub(crate) struct Asleep(AtomicU32);
@@ -34,6 +44,12 @@ impl Asleep {
         self.0.fetch_add(1, Ordering::Relaxed);
         sleeper.announce();
         Announced { asleep: self, sleeper }
+    }
+
+    /// One more, of a set of which no window is looked at: nobody rings it but the set, when that changes. The caller looks for that behind this.
+    pub(crate) fn enter_silently(&self) -> Silent<'_> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Silent(self)
     }
 
     pub(crate) fn is_any(&self) -> bool {

@@ -15,6 +15,8 @@ const WRITABLE: EventFlags = EventFlags::OUT.union(EventFlags::WRNORM);
 pub(crate) struct Member<W> {
     /// None while the connection has not come so far that its bytes may come by a window, and for what is none.
     watched: Option<W>,
+    /// Which connection that was.
+    id: u64,
     asked: EventFlags,
     data: u64,
     /// What an edge was last reported at: bytes taken, and arrivals. `None` is armed.
@@ -23,19 +25,41 @@ pub(crate) struct Member<W> {
     pub(crate) has_sleeper: bool,
     /// Its place in the list of those that may have news.
     pub(crate) active_at: Option<usize>,
+    /// Taken out by the program, and kept in the list for when it is put in again. Nothing of it is told.
+    pub(crate) is_parked: bool,
 }
 
 impl<W: Watched> Member<W> {
     pub(crate) fn new(watched: Option<W>, event: Event) -> Self {
-        let data = event.data.u64();
-        Member { watched, asked: event.flags, data, reported: None, has_sleeper: false, active_at: None }
+        Member {
+            watched,
+            id: watched.map_or(0, Watched::id),
+            asked: event.flags,
+            data: event.data.u64(),
+            reported: None,
+            has_sleeper: false,
+            active_at: None,
+            is_parked: false,
+        }
     }
 
     /// A new registration of the same connection, which arms it.
     pub(crate) fn modify(&mut self, event: Event) {
+        self.is_parked = false;
         self.asked = event.flags;
         self.data = event.data.u64();
         self.reported = None;
+    }
+
+    /// The program is told nothing of it from now on.
+    pub(crate) fn park(&mut self) {
+        self.is_parked = true;
+        self.asked = EventFlags::empty();
+    }
+
+    /// Whether it is the registration of this connection, which was taken out.
+    pub(crate) fn is_parked_of(&self, watched: W) -> bool {
+        self.is_parked && self.watched.is_some() && self.id == watched.id()
     }
 
     pub(crate) fn asked(&self) -> EventFlags {
@@ -53,12 +77,15 @@ impl<W: Watched> Member<W> {
     /// What the number of this registration has become.
     pub(crate) fn watch(&mut self, watched: W) {
         self.watched = Some(watched);
+        self.id = watched.id();
         self.reported = None;
     }
 
     pub(crate) fn leave_sleeper(&mut self, sleeper: Option<&W::Sleeper>) {
         if std::mem::take(&mut self.has_sleeper)
             && let (Some(watched), Some(sleeper)) = (self.watched, sleeper)
+            // Another connection may have the handle by now, and this sleeper.
+            && watched.id() == self.id
         {
             watched.remove_sleeper(sleeper);
         }
@@ -111,7 +138,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
-    use crate::readiness::Sleeper;
+    use crate::readiness::{Glance, Sleeper};
 
     static HAS_NEWS: AtomicBool = AtomicBool::new(true);
 
@@ -137,8 +164,23 @@ mod tests {
         fn ring(&self) {}
     }
 
+    impl Glance for Nobody {
+        fn is_empty_still(&self) -> bool {
+            false
+        }
+    }
+
     impl Watched for Countless {
         type Sleeper = Nobody;
+        type Glance = Nobody;
+
+        fn id(self) -> u64 {
+            1
+        }
+
+        fn glance(self) -> Option<Nobody> {
+            None
+        }
 
         fn has_news(self) -> bool {
             HAS_NEWS.load(Ordering::Relaxed)

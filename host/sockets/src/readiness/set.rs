@@ -216,10 +216,8 @@ impl<W: Watched> Set<W> {
     ) -> Result<(), Refusal> {
         let mut members = self.lock();
         match change {
-            Change::Delete => {
-                members.remove(number, self.sleeper.get());
+            Change::Add if watched.is_some_and(|watched| members.unpark(number, watched, event)) => {
                 self.count(&members);
-                return Ok(());
             }
             Change::Modify if let Some(member) = members.get_mut(number) => member.modify(event),
             _ => {
@@ -238,6 +236,25 @@ impl<W: Watched> Set<W> {
             });
         }
         allowed
+    }
+
+    /// Behind the program's successful removal of a registration. Whether the set keeps it for when it is put in again.
+    pub(crate) fn deleted(&self, number: RawFd, can_keep: bool) -> bool {
+        let mut members = self.lock();
+        let is_kept = can_keep && self.is_private() && members.park(number);
+        if !is_kept {
+            members.remove(number, self.sleeper.get());
+        }
+        self.count(&members);
+        is_kept
+    }
+
+    /// The number stands elsewhere from now on.
+    pub(crate) fn forget_parked(&self, number: RawFd) {
+        let mut members = self.lock();
+        if members.is_parked(number) {
+            members.remove(number, self.sleeper.get());
+        }
     }
 
     fn allowed(&self, asked: EventFlags) -> Result<(), Refusal> {
@@ -265,7 +282,10 @@ impl<W: Watched> Set<W> {
         }
         members.activate(number);
         self.count(members);
-        if let Some(sleeper) = self.sleeper() {
+        // One that is not seen yet looks at the list behind this lock before it sleeps.
+        if self.asleep.is_any()
+            && let Some(sleeper) = self.sleeper()
+        {
             sleeper.ring();
         }
     }
@@ -277,7 +297,9 @@ impl<W: Watched> Set<W> {
         }
         let mut members = self.lock();
         // A registration that is under way looks at the connection behind this lock.
-        let Some(member) = members.get_mut(number) else { return Begin::Yes };
+        let Some(member) = members.get_mut(number).filter(|member| !member.is_parked) else {
+            return Begin::Yes;
+        };
         if let Err(refusal) = self.allowed(member.asked()) {
             return Begin::Never(refusal);
         }

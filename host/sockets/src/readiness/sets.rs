@@ -14,6 +14,8 @@ use super::watched::Watched;
 const NONE: u32 = 0;
 /// A number that stands in several sets, or in one that is not this process's.
 const MANY: u32 = u32::MAX;
+/// Beside a set: the program has taken the number out, and the set keeps it for when it is put in again.
+const PARKED: u32 = 1 << 30;
 const PIECE: usize = 64;
 const PIECES: usize = 1024;
 
@@ -86,27 +88,47 @@ impl<W: Watched> Sets<W> {
         use std::os::fd::AsRawFd;
         let own = self.sets.get(epoll.as_raw_fd()).map_or(NONE, |word| word.load(Ordering::Acquire));
         let set = self.at(own);
-        let is_alone = self.enter(number, change, if set.is_some() { own } else { MANY });
+        if change == Change::Delete {
+            return set.map_or(Err(Refusal::SharedSet), |set| {
+                self.delete(number, own, set);
+                Ok(())
+            });
+        }
+        let is_alone = self.enter(number, if set.is_some() { own } else { MANY });
         // Of this thread and one that begins a connection, one sees the other: pairs with the fence in `begin`.
         fence(Ordering::SeqCst);
         let Some(set) = set else { return Err(Refusal::SharedSet) };
         let changed = set.changed(epoll, change, number, watched, event);
+        if let Some(word) = self.memberships.get(number) {
+            // A thread that took it out meanwhile may have said so behind `enter`.
+            let _ = word.compare_exchange(own | PARKED, own, Ordering::Relaxed, Ordering::Relaxed);
+        }
         if is_alone { changed } else { changed.and(Err(Refusal::ManySets)) }
     }
 
     /// Says that a number stands in a set; false where it stands in another too.
-    fn enter(&self, number: RawFd, change: Change, own: u32) -> bool {
+    fn enter(&self, number: RawFd, own: u32) -> bool {
         let Some(word) = self.memberships.make(number) else { return false };
-        let (from, to) = if change == Change::Delete { (own, NONE) } else { (NONE, own) };
-        match word.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => true,
-            Err(old) if old == to && to != MANY => true,
-            Err(_) if change == Change::Delete => true,
-            Err(_) => {
-                word.store(MANY, Ordering::Relaxed);
-                false
-            }
+        let enter = |old| match old {
+            old if old == NONE || is_parked(old) => Some(own),
+            old if old == own => Some(own),
+            _ => Some(MANY),
+        };
+        let old = word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, enter).unwrap_or(MANY);
+        if is_parked(old) && old != own | PARKED {
+            self.at(old & !PARKED).into_iter().for_each(|set| set.forget_parked(number));
         }
+        word.load(Ordering::Relaxed) != MANY
+    }
+
+    /// The program has taken a number out of a set.
+    fn delete(&self, number: RawFd, own: u32, set: &Set<W>) {
+        let Some(word) = self.memberships.get(number) else { return };
+        let is_alone = word.load(Ordering::Relaxed) == own;
+        let is_kept = set.deleted(number, is_alone);
+        let rest = if is_kept { own | PARKED } else { NONE };
+        // One that stands in several sets stays so.
+        let _ = word.compare_exchange(own, rest, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Before the bytes of a connection begin to come by a window; [`Watched::may_have_news`] says already that they can. Whoever finds that they may not takes that back.
@@ -114,7 +136,7 @@ impl<W: Watched> Sets<W> {
         // Pairs with the fence in `changed`.
         fence(Ordering::SeqCst);
         match self.memberships.get(number).map_or(NONE, |word| word.load(Ordering::Relaxed)) {
-            NONE => Begin::Yes,
+            word if word == NONE || is_parked(word) => Begin::Yes,
             MANY => Begin::Never(Refusal::ManySets),
             own => self.at(own).map_or(Begin::Yes, |set| set.begin(number, watched)),
         }
@@ -151,7 +173,7 @@ impl<W: Watched> Sets<W> {
                 sets.filter(|set| !set.is_inherited()).for_each(|set| set.removed(number));
             }
             own => {
-                if let Some(set) = self.at(own).filter(|set| !set.is_inherited()) {
+                if let Some(set) = self.at(own & !PARKED).filter(|set| !set.is_inherited()) {
                     set.removed(number);
                 }
             }
@@ -167,8 +189,10 @@ impl<W: Watched> Sets<W> {
         }
         for number in set.reset() {
             if let Some(word) = self.memberships.get(number) {
-                // Fails where it stands in several, and stays so.
-                let _ = word.compare_exchange(own, NONE, Ordering::Relaxed, Ordering::Relaxed);
+                // Neither where it stands in several, and stays so.
+                for old in [own, own | PARKED] {
+                    let _ = word.compare_exchange(old, NONE, Ordering::Relaxed, Ordering::Relaxed);
+                }
             }
         }
         // Release: pairs with `acquire`.
@@ -183,4 +207,8 @@ impl<W: Watched> Sets<W> {
             }
         }
     }
+}
+
+fn is_parked(word: u32) -> bool {
+    word != MANY && word & PARKED != 0
 }

@@ -107,7 +107,7 @@ impl<W: Watched> Set<W> {
         }
         let mut members = self.lock();
         // A ring that was cleared may have been for any of them.
-        let rest = if is_rung { usize::MAX } else { members.active_count().saturating_sub(visited) };
+        let rest = if is_rung { usize::MAX } else { members.looked_at_count().saturating_sub(visited) };
         Ok(members.take(out, filled, rest).0)
     }
 
@@ -192,8 +192,14 @@ impl<W: Watched> Set<W> {
 
     fn sleep(&self, kernel: &mut impl EpollKernel, out: &mut [Event], call: &Call) -> Result<Slept, Errno> {
         if !self.has_active() {
-            let slept = kernel.sleep(out, call.left(kernel.now(), None))?;
-            return Ok(self.slept(out, slept, call, kernel.now(), None));
+            let asleep = self.asleep.enter_silently();
+            // Under the lock: a first member that comes behind this sees who sleeps, and rings.
+            self.prune();
+            let is_without = !self.has_active();
+            let slept = is_without.then(|| kernel.sleep(out, call.left(kernel.now(), None)));
+            drop(asleep);
+            let Some(slept) = slept else { return Ok(ControlFlow::Continue(())) };
+            return Ok(self.slept(out, slept?, call, kernel.now(), None));
         }
         let is_unrung = self.prune();
         let sleeper = self.sleeper();

@@ -6,6 +6,14 @@ use std::os::fd::{BorrowedFd, RawFd};
 pub trait Watched: Copy + Send + Sync + 'static {
     /// Whom its sender can wake.
     type Sleeper: Sleeper;
+    /// What says without a lock that its window is as empty as it was.
+    type Glance: Glance;
+
+    /// Which it is of all connections that there were: a handle is used again.
+    fn id(self) -> u64;
+
+    /// To look at the window with, where one is enough; none while nothing counts what comes. It is good until the connection ends, and says from then on that nobody knows.
+    fn glance(self) -> Option<Self::Glance>;
 
     /// Whether a receive would find something that the kernel does not tell of: bytes in the window, or an entry of the ledger that was not come to.
     /// No system call.
@@ -25,6 +33,12 @@ pub trait Watched: Copy + Send + Sync + 'static {
 
     /// Takes back one [`Self::add_sleeper`]. Does nothing for a sleeper that the connection does not have.
     fn remove_sleeper(self, sleeper: &Self::Sleeper);
+}
+
+/// A look at a window that costs two loads.
+pub trait Glance: Send + Sync + 'static {
+    /// Whether nothing has come since [`Watched::has_news`] said so. False where that is not known.
+    fn is_empty_still(&self) -> bool;
 }
 
 /// Whom senders ring: a thread or a set. Its bell is readable from a ring to the next [`Self::clear`].

@@ -8,9 +8,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use beeline_domain::{Domain, DomainConfig};
-use beeline_socket_rules::{Board, Carrier, Run, Settings, Why};
+use beeline_socket_rules::{Board, Carrier, Run, Settings, Why, Windows};
 use serde_json::Value as Json;
 
 const ROLE: &str = "BEELINE_TEST_ROLE";
@@ -378,4 +379,47 @@ fn rates_are_of_what_was_moved_between_two_looks() {
     assert!(rate > 0.0 && rate <= 5_000_000.0, "{rate}");
     assert_eq!(second[0]["connections"][1]["bytes_per_second"], 0.0);
     assert!(watch.wait().unwrap().success());
+}
+
+#[test]
+fn windows_are_ordered_down_and_up_and_who_has_not_done_it_is_named() {
+    let place = Place::new();
+    let config = DomainConfig { root: Some(place.0.path().to_owned()), name: "default".to_owned() };
+    let domain = Domain::open(&config).unwrap();
+    let board = Board::create(domain.path(), None).unwrap();
+    let has_ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // A process that does what it is ordered, and counts in which order.
+        let obeying = scope.spawn(|| {
+            let (mut last, mut obeyed) = (board.order(), Vec::new());
+            while !has_ended.load(Ordering::Relaxed) {
+                let order = board.order();
+                if order != last {
+                    obeyed.extend(order.windows());
+                    board.carried_out(order);
+                    last = order;
+                }
+                std::thread::yield_now();
+            }
+            obeyed
+        });
+        assert_eq!(place.succeed(&["sockets", "down"]), "windows are down in 1 processes\n");
+        assert_eq!(board.windows_of_domain(), Windows::Down);
+        let table = place.succeed(&["sockets"]);
+        assert!(table.contains("windows of the domain are down; `beeline sockets up`"), "{table}");
+        assert_eq!(place.succeed(&["sockets", "up"]), "windows are up in 1 processes\n");
+        assert_eq!(board.windows_of_domain(), Windows::Up);
+        let talker = place.talker();
+        let (own, other) = (std::process::id().to_string(), talker.child.id().to_string());
+        let one = place.succeed(&["sockets", "down", "--pid", &own]);
+        assert_eq!((&*one, board.windows_of_domain()), ("windows are down in 1 processes\n", Windows::Up));
+        let (code, out, err) = place.output(&["sockets", "up", "--timeout-ms", "50"]);
+        assert_eq!((code, &*out), (Some(1), "windows are up in 1 processes\n"));
+        assert!(err.contains(&format!("no answer from {other}, which do it when they run")), "{err}");
+        let (code, _, err) = place.output(&["sockets", "down", "--pid", "1"]);
+        assert!(code == Some(1) && err.contains("no process 1 has the socket library"), "{err}");
+        has_ended.store(true, Ordering::Relaxed);
+        let [down, up] = [Windows::Down, Windows::Up];
+        assert_eq!(obeying.join().unwrap(), [down, up, down, up]);
+    });
 }

@@ -12,17 +12,18 @@ use beeline_domain::{
     Agreed, ConnectionEnds, Domain, DomainConfig, Met, Pairs, Peer, PeerId, place_descriptors_above,
 };
 use beeline_mmio::Region;
-use beeline_socket_rules::{Board, Row, Run, Why};
+use beeline_socket_rules::{Board, Order, Row, Run, Why};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Resource, getrlimit};
 
 use crate::deaths::end_of;
 use crate::endpoint::{AgreedSlot, Endpoint, Stage};
 use crate::endpoints::{Endpoints, endpoints};
+use crate::held;
 use crate::lock::locked;
 use crate::memory::{PairMemory, memory_bytes};
 use crate::poll::poll_for;
-use crate::sleepers::OwnBell;
+use crate::sleepers::{OwnBell, ring};
 
 /// Slots of a pair's memory: 4 GiB of addresses, of which only what is used is there.
 const SLOTS: u32 = 16_384;
@@ -183,6 +184,7 @@ impl Background {
                     pairs,
                     bell,
                     board: self.board.get(),
+                    order: Order::default(),
                     wanted: Vec::new(),
                     memories: BTreeMap::new(),
                     ends: Vec::new(),
@@ -224,6 +226,8 @@ struct Worker<'a> {
     pairs: Pairs,
     bell: Arc<OwnBell>,
     board: Option<&'a Board>,
+    /// The last order that was carried out.
+    order: Order,
     wanted: Vec<Wanted>,
     /// The memory of each process that this one shares connections with.
     memories: BTreeMap<PeerId, (Peer, PairMemory)>,
@@ -239,6 +243,7 @@ struct Worker<'a> {
 
 impl Worker<'_> {
     fn run(mut self, desk: &Mutex<Desk>) {
+        self.begin_obeying();
         loop {
             let jobs = std::mem::take(&mut locked(desk).jobs);
             for job in jobs {
@@ -258,7 +263,11 @@ impl Worker<'_> {
             let wanted = std::mem::take(&mut self.wanted);
             self.wanted = wanted.into_iter().filter_map(|wanted| self.ask(wanted, now)).collect();
             self.bury();
-            self.sleep();
+            if self.sleep() {
+                self.obey();
+                // Somebody asks this side to send by the socket.
+                endpoints().for_each(Endpoint::tend);
+            }
         }
     }
 
@@ -286,8 +295,30 @@ impl Worker<'_> {
         self.board?.row(u32::try_from(number).ok()?, ends.local(), ends.remote())
     }
 
-    /// Until somebody rings, or a connection is to be asked for again.
-    fn sleep(&mut self) {
+    /// Windows are what they are in the domain, until an order is given.
+    fn begin_obeying(&mut self) {
+        if let Some(board) = self.board {
+            board.set_bell(self.bell.address().to_words());
+            held::set(board.windows_of_domain());
+            self.obey();
+        }
+    }
+
+    /// Carries out what was ordered since it was looked at last.
+    fn obey(&mut self) {
+        let Some((board, order)) = self.board.map(|board| (board, board.order())) else { return };
+        let Some(windows) = order.windows().filter(|_| order != self.order) else { return };
+        self.order = order;
+        held::set(windows);
+        endpoints().for_each(|endpoint| endpoint.obey(windows));
+        for (_, memory) in self.memories.values() {
+            ring(&memory.other_sleeper(0).address());
+        }
+        board.carried_out(order);
+    }
+
+    /// Until somebody rings, which it returns, or a connection is to be asked for again.
+    fn sleep(&mut self) -> bool {
         let due = self.wanted.iter().map(|wanted| wanted.due).min();
         let left = due.map(|due| due.saturating_duration_since(Instant::now()));
         let left = if self.dying.is_empty() {
@@ -307,9 +338,8 @@ impl Worker<'_> {
         self.dying.extend(ended.map(|(id, _)| id));
         if is_rung {
             self.bell.clear();
-            // Somebody asks this side to send by the socket.
-            endpoints().filter(|endpoint| endpoint.stage() != Stage::Free).for_each(Endpoint::tend);
         }
+        is_rung
     }
 
     /// Asks for a connection that is due; returns it where it is to be asked for again.
@@ -350,6 +380,7 @@ impl Worker<'_> {
         });
         let Some(slot) = memory.slot(agreed.slot) else { return wanted.endpoint.forbid(Why::Memory) };
         slot.open(wanted.cookie);
+        slot.ask_down(held::are_down());
         wanted.endpoint.set_peer_pid(agreed.peer.pid());
         let other_cookie = agreed.other_cookie;
         wanted.endpoint.agree(AgreedSlot { slot, other_cookie, peer: Some(agreed.peer) });

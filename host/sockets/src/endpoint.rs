@@ -10,13 +10,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use arc_swap::ArcSwapOption;
 use beeline_ledger::Path;
 use beeline_mmio::{LoadWindow, StoreWindow};
-use beeline_socket_rules::{Row, Why};
+use beeline_socket_rules::{Carrier, Row, Why};
 use beeline_stream::{Incoming, Outgoing, PlainReader, PlainWriter, TcpError};
 use beeline_tcp::Side;
 use rustix::io::Errno;
 
 use crate::counts::{Count, Counts, Traffic};
 use crate::forks;
+use crate::held;
 use crate::lock::locked;
 use crate::memory::{OtherSleeper, Slot};
 use crate::quiet::Quiet;
@@ -133,6 +134,18 @@ pub(crate) struct Writer {
     pub needs_fence: bool,
     /// Where its process lists it.
     pub row: Option<Arc<Row>>,
+}
+
+impl Writer {
+    /// [`Writer::rest`] of one that does not go up again.
+    pub(crate) const NEVER: u32 = u32::MAX;
+
+    /// The next call tries to go up, if any does.
+    pub(crate) fn try_up_soon(&mut self) {
+        if self.rest != Self::NEVER {
+            self.rest = 0;
+        }
+    }
 }
 
 impl Endpoint {
@@ -260,9 +273,7 @@ impl Endpoint {
             meeting.agreed = Some(agreed);
         }
         let has_come = self.come_to(Stage::Meeting, Stage::Agreed);
-        if let (true, Some(row)) = (has_come, &*locked(&self.row)) {
-            row.set_why(None);
-        }
+        self.tell_why(held::are_down());
         has_come
     }
 
@@ -295,18 +306,26 @@ impl Endpoint {
 
     /// Sends by the kernel from now on, for ever. Needs no socket: what is in the window is received first.
     pub(crate) fn send_no_more(&self, writer: &mut Writer) {
-        if let Some(mut stream) = writer.stream.take() {
-            self.go_down(&mut stream);
-        }
+        self.go_down(writer);
+        writer.stream = None;
         writer.is_down_for_ever = true;
     }
 
     /// Sends by the socket from now on, until it is tried again.
-    pub(crate) fn go_down(&self, stream: &mut Out) {
+    pub(crate) fn go_down(&self, writer: &mut Writer) {
         self.sends_by_window.store(false, Ordering::Relaxed);
+        let Some(stream) = &mut writer.stream else { return };
         if stream.path() == Path::Window {
             self.counts.add(Count::Downs, 1);
             stream.go_down();
+            writer.row.iter().for_each(|row| row.sends_by(Carrier::Socket));
+        }
+    }
+
+    /// Says why it is the kernel's, for ever or for now, to whoever looks.
+    pub(crate) fn tell_why(&self, is_held: bool) {
+        if let (Stage::Agreed | Stage::Forbidden, Some(row)) = (self.stage(), &*locked(&self.row)) {
+            row.set_why(self.why().or(is_held.then_some(Why::Down)));
         }
     }
 
@@ -329,6 +348,10 @@ impl Endpoint {
             self.forbid(Why::Forked);
         }
         self.settled_children.store(children, Ordering::Relaxed);
+        // What was ordered while nobody knew whose it is.
+        if held::are_down() {
+            self.go_down(&mut self.lock_writer());
+        }
         true
     }
 

@@ -29,11 +29,14 @@ const LINE_BYTES: usize = 64;
 const MOST_LINES: u64 = (WINDOW_PLACE_BYTES / LINE_BYTES) as u64;
 const LEAST_LINES: u64 = 16;
 
-// Of a direction: the ledger, the receiver's words for it, the count of freed lines, more words of the receiver, more words of the sender.
+// Of a direction: the ledger, the receiver's words for it, the count of freed lines, more words of the receiver, more words of the sender,
+// and what the receiver says of windows.
 const RECEIVER_AT: usize = 128;
 const CREDITS_AT: usize = 256;
 const RECEIVER_SAYS_AT: usize = 320;
 const SENDER_SAYS_AT: usize = 384;
+/// What the receiver says of windows.
+const OF_WINDOWS_AT: usize = 448;
 
 /// Receiver: up to four bells that are rung when bytes are in the window, 16 bits each, 0 for none.
 const RUNG: usize = 0;
@@ -43,6 +46,8 @@ const LINES: usize = 1;
 const BLANK: usize = 2;
 /// Receiver: which process of a family has this end, as [`Slot::claim`] counts it.
 const HOLDER: usize = 3;
+/// Receiver, of windows: whether the sender is to leave them alone.
+const DOWN: usize = 0;
 /// Sender: the cookie of its socket, once all its words are in order.
 const OPEN: usize = 0;
 /// Sender: a count that changes behind what it sent by the window, while a bell is to be rung.
@@ -70,6 +75,9 @@ pub(crate) struct Slot {
     receiver_says: Words,
     /// Of the one in which it receives.
     own_receiver_says: Words,
+    /// Of windows, what the other side says and this one.
+    of_windows: Words,
+    own_of_windows: Words,
 }
 
 /// A sleeper of the other side.
@@ -112,6 +120,8 @@ impl PairMemory {
                 sender_says: says(sends, SENDER_SAYS_AT),
                 receiver_says: says(sends, RECEIVER_SAYS_AT),
                 own_receiver_says: says(receives, RECEIVER_SAYS_AT),
+                of_windows: says(sends, OF_WINDOWS_AT),
+                own_of_windows: says(receives, OF_WINDOWS_AT),
             }
         })
     }
@@ -206,7 +216,9 @@ impl Slot {
             let words = self.words(direction, at, SENDER_WORDS.max(RECEIVER_WORDS));
             (0..words.0.count()).for_each(|word| words.0.store(word, 0));
         }
-        (0..8).for_each(|word| self.own_receiver_says.store(word, 0));
+        for words in [&self.own_receiver_says, &self.own_of_windows] {
+            (0..8).for_each(|word| words.store(word, 0));
+        }
         self.credit_word(receives).store(0);
         self.sender_says.store_release(OPEN, cookie);
     }
@@ -251,6 +263,16 @@ impl Slot {
         let at = self.memory.window_at(self.slot, self.memory.side);
         let port = self.memory.region.store_window(at, lines as u32, StoreKernel::Cached);
         Some(Writer::new(port, Credits(self.credit_word(self.memory.side)), WindowConfig::blank(blank, 0)))
+    }
+
+    /// Asks the other side to send by the socket, or no longer. Its thread has to be rung.
+    pub(crate) fn ask_down(&self, is_down: bool) {
+        self.own_of_windows.store_release(DOWN, is_down.into());
+    }
+
+    /// Whether the other side asks this one to send by the socket.
+    pub(crate) fn is_asked_down(&self) -> bool {
+        self.of_windows.load_acquire(DOWN) != 0
     }
 
     /// Bells that the other side wants to be rung.

@@ -170,6 +170,9 @@ impl Endpoint {
     }
 
     fn try_up(&self, writer: &mut Writer, socket: BorrowedFd<'_>) {
+        if self.is_held_down(writer) {
+            return;
+        }
         if writer.rest > 0 {
             writer.rest -= 1;
             return;
@@ -198,7 +201,7 @@ impl Endpoint {
                 self.forbid(Why::Broken);
                 self.send_no_more(writer);
             }
-            Err(Unmoved::Ledger(Stays::Gone)) => writer.rest = u32::MAX,
+            Err(Unmoved::Ledger(Stays::Gone)) => writer.rest = Writer::NEVER,
             Err(_) => writer.rest = REST_BEHIND_NO,
         }
     }
@@ -221,9 +224,8 @@ impl Endpoint {
             self.counts.add(Count::SentBytes, bytes as u64);
             self.counts.add(Count::SentByWindowBytes, by_window as u64);
             if let Some(row) = &writer.row {
-                let carrier = if by_window > 0 { Carrier::Window } else { Carrier::Socket };
-                row.sends_by(carrier);
-                row.sent(carrier, bytes);
+                row.sends_by(if is_up { Carrier::Window } else { Carrier::Socket });
+                row.sent(if by_window > 0 { Carrier::Window } else { Carrier::Socket }, bytes);
             }
         }
         put
@@ -267,8 +269,8 @@ impl Endpoint {
                         std::hint::spin_loop();
                     } else if elapsed < room_within {
                         std::thread::yield_now();
-                    } else if let Some(stream) = &mut writer.stream {
-                        self.go_down(stream);
+                    } else {
+                        self.go_down(writer);
                         writer.rest = REST_BEHIND_FULL;
                     }
                 }
@@ -312,21 +314,6 @@ impl Endpoint {
                 writer.row.iter().for_each(|row| row.rang());
                 ring(&address);
             }
-        }
-    }
-
-    /// Does what the other side asks for, where the program does not send.
-    pub(crate) fn tend(&self) {
-        // Whoever has the lock does it.
-        let Some(mut writer) = self.try_lock_writer() else { return };
-        if self.stage() == Stage::Forbidden {
-            self.send_no_more(&mut writer);
-        }
-        if let Some(stream) = &mut writer.stream
-            && stream.path() == Path::Window
-            && stream.is_asked_down::<TcpError>() != Ok(false)
-        {
-            self.go_down(stream);
         }
     }
 }

@@ -104,6 +104,10 @@ impl OwnBell {
         SleeperId(self.id)
     }
 
+    pub(crate) fn address(&self) -> BellAddress {
+        self.bell.address()
+    }
+
     /// Readable when it was rung, until it is cleared.
     pub fn bell(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()

@@ -225,6 +225,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "host/fabric",
             "host/fabric/process",
             "host/fabric/bar",
+            "host/sockets",
             "host/sockets/rules",
             "lab/floor",
             "lab/platforms",

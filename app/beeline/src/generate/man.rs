@@ -62,7 +62,7 @@ impl<'a> Page<'a> {
         if self.has("root") {
             files += FILES;
         }
-        if self.is_run() || self.typed == "beeline sockets" {
+        if self.is_run() || self.typed.starts_with("beeline sockets") {
             files += SOCKET_FILES;
         }
         if self.is_tuned() {
@@ -165,7 +165,7 @@ impl<'a> Page<'a> {
                      .TP\n\\fBBEELINE_CONFIG\\fR\nThe file that \\fImemory\\fR in the table \\fIfabric\\fR is read from where that names none; \
                      without it \\fI/etc/beeline.toml\\fR.\n";
         }
-        if self.is_run() || self.typed == "beeline sockets" {
+        if self.is_run() || self.typed.starts_with("beeline sockets") {
             text += SOCKET_VARIABLES;
         }
         if self.has("named") {
@@ -208,6 +208,9 @@ const SOCKET_FILES: &str = "\
 \\fIDOMAIN/sockets/PID\\-NUMBER\\fR
 In that folder: what a process counts of its connections. It removes the file when it ends; that of a killed one is removed by the next
 that makes or reads one.
+.TP
+\\fIDOMAIN/sockets/down\\fR
+It is there while \\fBbeeline sockets down\\fR holds.
 ";
 
 /// Where processes meet, of every command that opens a domain.

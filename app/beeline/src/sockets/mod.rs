@@ -5,16 +5,17 @@
 pub mod args;
 pub mod program_name;
 mod prometheus;
+mod switch;
 mod table;
 mod view;
 
 use std::io::{self, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use args::SocketsArgs;
+use args::{GroundArgs, LookArgs, SocketsAction, SocketsArgs};
 use beeline_domain::DomainPlace;
-use beeline_socket_rules::{BoardView, boards};
+use beeline_socket_rules::{BoardView, Windows, boards, windows_of};
 use view::Look;
 
 use crate::failure::Failure;
@@ -25,12 +26,24 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 
 /// Runs `beeline sockets`.
 pub fn run(args: &SocketsArgs) -> Result<(), Failure> {
+    match &args.action {
+        Some(SocketsAction::Down(args)) => switch::run(&folder(&args.ground)?, args, Windows::Down),
+        Some(SocketsAction::Up(args)) => switch::run(&folder(&args.ground)?, args, Windows::Up),
+        None => list(&folder(&args.look.ground)?, &args.look),
+    }
+}
+
+/// The folder of the domain that is meant.
+fn folder(args: &GroundArgs) -> Result<PathBuf, Failure> {
     let config = args.config()?;
-    let DomainPlace::Folder(root) = config.place() else {
-        return Err(Failure::new("connections are counted in files of a domain's folder, and @net has none")
-            .remedy("a folder: --root DIR"));
-    };
-    let folder = root.join(&config.name);
+    match config.place() {
+        DomainPlace::Folder(root) => Ok(root.join(&config.name)),
+        _ => Err(Failure::new("connections are counted in files of a domain's folder, and @net has none")
+            .remedy("a folder: --root DIR")),
+    }
+}
+
+fn list(folder: &Path, args: &LookArgs) -> Result<(), Failure> {
     let mut before = None;
     for look in 0.. {
         if args.count == Some(look) {
@@ -39,7 +52,7 @@ pub fn run(args: &SocketsArgs) -> Result<(), Failure> {
         if look > 0 {
             std::thread::sleep(Duration::from_millis(args.interval_ms));
         }
-        let now = take(&folder, args, before.as_ref())?;
+        let now = take(folder, args, before.as_ref())?;
         show(args, &now)?;
         if !args.watch {
             break;
@@ -49,7 +62,7 @@ pub fn run(args: &SocketsArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn take(folder: &Path, args: &SocketsArgs, before: Option<&Look>) -> Result<Look, Failure> {
+fn take(folder: &Path, args: &LookArgs, before: Option<&Look>) -> Result<Look, Failure> {
     let cannot = |error| Failure::new("cannot look at the connections").because(error);
     let mut found = Vec::new();
     for board in boards(folder).map_err(cannot)? {
@@ -61,10 +74,11 @@ fn take(folder: &Path, args: &SocketsArgs, before: Option<&Look>) -> Result<Look
     }
     let is_wanted = |board: &BoardView| args.pids.is_empty() || args.pids.contains(&board.pid());
     found.retain(is_wanted);
-    Ok(Look::new(Instant::now(), found, before))
+    let are_down = windows_of(folder) == Windows::Down;
+    Ok(Look::new(Instant::now(), found, before, are_down))
 }
 
-fn show(args: &SocketsArgs, look: &Look) -> Result<(), Failure> {
+fn show(args: &LookArgs, look: &Look) -> Result<(), Failure> {
     if args.prometheus {
         return out::text(prometheus::text(look));
     }

@@ -22,6 +22,10 @@ pub fn text(look: &Look, with_rates: bool, all: bool) -> String {
     if unlisted > 0 {
         parts.push(format!("{unlisted} connections had no room on their boards, and are not listed"));
     }
+    if look.are_down {
+        parts
+            .push("windows of the domain are down; `beeline sockets up` lets connections go back".to_owned());
+    }
     if parts.is_empty() {
         parts.push(
             "no connection of a program with the socket library; `beeline run -- CMD` starts one".to_owned(),

@@ -60,13 +60,15 @@ pub struct Connection {
 pub struct Look {
     pub at: Instant,
     pub processes: Vec<Process>,
+    /// Whether windows of the domain are down by order.
+    pub are_down: bool,
 }
 
 impl Look {
     /// What boards say; rates are since `before`.
-    pub fn new(at: Instant, boards: Vec<BoardView>, before: Option<&Look>) -> Self {
+    pub fn new(at: Instant, boards: Vec<BoardView>, before: Option<&Look>, are_down: bool) -> Self {
         let mut processes: Vec<_> = boards.into_iter().map(Process::of).collect();
-        let Some(before) = before else { return Look { at, processes } };
+        let Some(before) = before else { return Look { at, processes, are_down } };
         let seconds = at.saturating_duration_since(before.at).as_secs_f64();
         for process in &mut processes {
             let earlier = before.processes.iter().find(|earlier| earlier.pid == process.pid);
@@ -77,7 +79,7 @@ impl Look {
                 connection.rate(earlier, seconds);
             }
         }
-        Look { at, processes }
+        Look { at, processes, are_down }
     }
 }
 

@@ -19,8 +19,8 @@ mod rules;
 mod why;
 
 pub use board::{
-    Board, BoardError, BoardView, Carrier, Counters, Direction, Life, LookError, NoRun, Odd, Row, RowView,
-    Run, boards, boards_of_run,
+    Board, BoardError, BoardView, Carrier, Counters, Direction, Life, LookError, NoRun, Odd, Order,
+    OrderError, Ordered, Row, RowView, Run, Windows, boards, boards_of_run, order, windows_of,
 };
 pub use keys::{KEYS, key_names};
 pub use read::{

@@ -77,6 +77,7 @@ reasons! {
     Domain = 40, "the domain cannot be opened";
     Signal = 41, "a signal handler uses it";
     Retain = 42, "the rules say retain = copy, and there are no windows yet of which a copy is kept";
+    Down = 43, "`beeline sockets down` has taken it off its window; `beeline sockets up` brings it back";
 }
 
 impl Why {

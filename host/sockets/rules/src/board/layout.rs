@@ -35,6 +35,12 @@ pub(super) mod header {
     pub(in crate::board) const ENDED: usize = 10;
     /// Connections that had no row.
     pub(in crate::board) const UNLISTED: usize = 11;
+    /// Written by whoever orders something: what windows are to be in the lowest bit; above it, the count of orders.
+    pub(in crate::board) const ORDER: usize = 12;
+    /// The order that the process has carried out.
+    pub(in crate::board) const CARRIED_OUT: usize = 13;
+    /// Four words: where the process is rung when it is given an order.
+    pub(in crate::board) const BELL: usize = 14;
     /// Connections that have ended, by the reason for which they were the kernel's; none at 0.
     pub(in crate::board) const TALLIES: usize = 64;
     pub(in crate::board) const TALLY_COUNT: usize = 64;

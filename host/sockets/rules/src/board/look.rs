@@ -96,12 +96,12 @@ fn is_left(view: &BoardView) -> bool {
     view.life() == Life::Ended && !view.run.is_some_and(|run| run.is_awaited(&view.process))
 }
 
-fn failed(what: &'static str, path: &Path) -> impl Fn(Errno) -> LookError {
+pub(super) fn failed(what: &'static str, path: &Path) -> impl Fn(Errno) -> LookError {
     let path = path.to_owned();
     move |errno| LookError::System { what, path: path.clone(), errno }
 }
 
-fn open_folder(path: &Path) -> Result<Option<OwnedFd>, LookError> {
+pub(super) fn open_folder(path: &Path) -> Result<Option<OwnedFd>, LookError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match rustix::fs::openat(CWD, path, flags, Mode::empty()) {
         Err(Errno::NOENT) => Ok(None),
@@ -110,7 +110,7 @@ fn open_folder(path: &Path) -> Result<Option<OwnedFd>, LookError> {
 }
 
 /// Names of boards, by process.
-fn names(folder: &OwnedFd, path: &Path) -> Result<Vec<OsString>, LookError> {
+pub(super) fn names(folder: &OwnedFd, path: &Path) -> Result<Vec<OsString>, LookError> {
     let mut names = Vec::new();
     for entry in Dir::read_from(folder).map_err(failed("list", path))? {
         let entry = entry.map_err(failed("list", path))?;
@@ -121,7 +121,7 @@ fn names(folder: &OwnedFd, path: &Path) -> Result<Vec<OsString>, LookError> {
     Ok(names.into_iter().map(|(_, name)| name).collect())
 }
 
-fn see(folder: &OwnedFd, path: &Path, name: &OsString) -> Result<BoardView, LookError> {
+pub(super) fn see(folder: &OwnedFd, path: &Path, name: &OsString) -> Result<BoardView, LookError> {
     let path = path.join(name);
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::openat(folder, name, flags, Mode::empty()).map_err(failed("open", &path))?;

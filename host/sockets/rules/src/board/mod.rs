@@ -7,6 +7,7 @@ mod carrier;
 mod layout;
 mod look;
 mod name;
+mod order;
 mod own;
 mod parts;
 mod process;
@@ -19,6 +20,7 @@ pub use self::layout::Odd;
 #[cfg(fuzzing)]
 pub(crate) use self::layout::board_of as board_of_bytes;
 pub use self::look::{LookError, boards, boards_of_run};
+pub use self::order::{Order, OrderError, Ordered, Windows, order, windows_of};
 pub use self::own::{Board, BoardError};
 pub use self::process::Life;
 pub use self::rows::Row;

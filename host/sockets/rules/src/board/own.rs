@@ -107,6 +107,10 @@ impl Board {
         self.process.is_this()
     }
 
+    pub(super) fn header(&self) -> Words {
+        self.parts.header()
+    }
+
     /// The file.
     pub fn path(&self) -> &Path {
         self.parts.path()
@@ -186,7 +190,7 @@ fn failed(what: &'static str, path: &Path) -> impl Fn(Errno) -> BoardError {
 }
 
 /// Opens the folder of boards, and makes it if it is not there.
-fn open_folder(path: &Path) -> Result<OwnedFd, BoardError> {
+pub(super) fn open_folder(path: &Path) -> Result<OwnedFd, BoardError> {
     let mode = Mode::from_raw_mode(FOLDER_MODE);
     match rustix::fs::mkdir(path, mode) {
         // Whatever the umask took. It lies in a folder that is this user's alone.

@@ -16,6 +16,7 @@ const MOST: usize = 1 << 20;
 const UNKNOWN: u32 = 0;
 const CONNECTED: u32 = 1;
 const ACCEPTED: u32 = 2;
+const LISTENER: u32 = 3;
 const SIDE: u32 = 0xff;
 /// Behind the side of a candidate: how many forks led to the process whose it is. A child's are none of its parent's, which may use them too.
 const FORKS_SHIFT: u32 = 8;
@@ -45,6 +46,8 @@ pub(crate) enum What {
     Candidate(Side),
     /// The endpoint with this index.
     Endpoint(u32),
+    /// It has accepted a connection. It stays the kernel's.
+    Listener,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +75,7 @@ impl What {
             _ if word & ENDPOINT != 0 => What::Endpoint(word & !ENDPOINT),
             CONNECTED if is_own => What::Candidate(Side::Connected),
             ACCEPTED if is_own => What::Candidate(Side::Accepted),
+            LISTENER => What::Listener,
             _ => What::Unknown,
         }
     }
@@ -82,6 +86,7 @@ impl What {
             What::Candidate(Side::Connected) => CONNECTED | (forks() & FORKS) << FORKS_SHIFT,
             What::Candidate(Side::Accepted) => ACCEPTED | (forks() & FORKS) << FORKS_SHIFT,
             What::Endpoint(index) => ENDPOINT | index,
+            What::Listener => LISTENER,
         }
     }
 }
@@ -130,6 +135,14 @@ impl Number {
         self.messages.store(0, Ordering::Relaxed);
         self.bytes.store(0, Ordering::Relaxed);
         self.what.store(What::Candidate(side).word(), Ordering::Release);
+    }
+
+    /// It has accepted a connection, unless it has become something else since.
+    pub(crate) fn listens(&self) {
+        if !self.is_known() {
+            let listener = What::Listener.word();
+            let _ = self.what.compare_exchange(UNKNOWN, listener, Ordering::Relaxed, Ordering::Relaxed);
+        }
     }
 
     /// Says what it is from now on. Whoever looks for calls in the kernel afterwards finds all that began before.

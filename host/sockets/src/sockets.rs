@@ -79,6 +79,11 @@ impl Sockets {
         self.begin(socket, Side::Accepted);
     }
 
+    /// The number is a listener's: what comes there, comes over a network, and may be told late beside windows.
+    pub fn listens(&self, number: RawFd) {
+        numbers::number(number).into_iter().for_each(Number::listens);
+    }
+
     fn begin(&self, socket: BorrowedFd<'_>, side: Side) {
         let Some(number) = numbers::number(socket.as_raw_fd()) else { return };
         // The number was closed by a call that nobody saw.
@@ -168,7 +173,7 @@ impl Sockets {
                 return Turn::Kernel(Pass::uncounted());
             };
             let step = match what {
-                What::Unknown => return Turn::Kernel(Pass::uncounted()),
+                What::Unknown | What::Listener => return Turn::Kernel(Pass::uncounted()),
                 What::Candidate(side) if self.is_worth_it(claim) => self.nominate(socket, claim, side),
                 What::Candidate(_) => Step::of(enter_kernel(claim)),
                 What::Endpoint(index) => {
@@ -225,7 +230,7 @@ impl Sockets {
     pub fn forbid(&self, socket: BorrowedFd<'_>, why: Why) {
         let Some(number) = numbers::number(socket.as_raw_fd()) else { return };
         match number.claim().0 {
-            What::Unknown => {}
+            What::Unknown | What::Listener => {}
             What::Candidate(_) => _ = number.forget(),
             What::Endpoint(index) => self.forbid_endpoint(endpoint(index), why),
         }

@@ -140,6 +140,7 @@ impl Connections for Sockets {
             let (what, claim) = entry.claim();
             let known = match what {
                 What::Unknown => return Found::Unknown,
+                What::Listener => return Found::Listener,
                 What::Candidate(_) => None,
                 // A parent's has locks that a thread of the parent may have had.
                 What::Endpoint(index) => Some(endpoint(index)).filter(|endpoint| self.is_own(endpoint)),

@@ -28,6 +28,7 @@ const NEVER: Spin = Spin::For(Duration::ZERO);
 struct World {
     connections: HashMap<RawFd, Connection>,
     candidates: Vec<RawFd>,
+    listeners: Vec<RawFd>,
     passes: Arc<AtomicU32>,
     forbidden: Mutex<Vec<RawFd>>,
     writable: Mutex<Vec<RawFd>>,
@@ -57,7 +58,7 @@ impl Connections for World {
             self.passes.fetch_add(1, Ordering::SeqCst);
             return Found::Kernel(Pass(Arc::clone(&self.passes)));
         }
-        Found::Unknown
+        if self.listeners.contains(&number) { Found::Listener } else { Found::Unknown }
     }
 
     fn is_writable(&self, number: RawFd) -> bool {
@@ -168,6 +169,33 @@ fn room_of_windows_is_told_of_and_the_kernel_asked_when_it_was_not_for_a_while()
     let mut entries = [entry(one.0.as_raw_fd(), OUT)];
     assert_eq!(poll(&world, &mut entries, &mut kernel, None, NEVER, own_sleeper), Ok(1));
     assert_eq!(kernel.sleeps.len(), 1);
+}
+
+#[test]
+fn kernel_is_asked_seldom_of_a_listener_beside_a_window_with_bytes_by_polls_and_selects() {
+    let (one, listener) = (pair(), pair());
+    let mut world = World::default();
+    let (connection, numbers) = (Connection::up(), [one.0.as_raw_fd(), listener.0.as_raw_fd()]);
+    connection.send();
+    world.connections.insert(numbers[0], connection);
+    world.listeners.push(numbers[1]);
+    let mut kernel = Real::of_polls();
+    kernel.time = Time::steps_of_microseconds(5);
+    for _ in 0..40 {
+        let mut entries = numbers.map(|number| entry(number, IN));
+        let ready = poll(&world, &mut entries, &mut kernel, None, NEVER, own_sleeper);
+        assert_eq!((ready, told(&entries)), (Ok(1), vec![IN, 0]));
+    }
+    assert!((3..=10).contains(&kernel.looks), "{}", kernel.looks);
+    let mut polls = Real::of_polls();
+    polls.time = Time::steps_of_microseconds(5);
+    let mut kernel = RealSelect { polls, selects: 0 };
+    for _ in 0..40 {
+        let mut sets = Sets3::of([&numbers, &[], &[]]);
+        assert_eq!(sets.select_by(&mut kernel, &world, Duration::from_secs(1)), Ok(1));
+        assert_eq!(sets.numbers(), [vec![numbers[0]], vec![], vec![]]);
+    }
+    assert!((3..=20).contains(&kernel.polls.looks) && kernel.selects == 0, "{}", kernel.polls.looks);
 }
 
 #[test]
@@ -285,11 +313,15 @@ impl Sets3 {
 
     fn select(&mut self, world: &World, limit: Duration) -> (Result<usize, Errno>, u32) {
         let mut kernel = RealSelect { polls: Real::of_polls(), selects: 0 };
+        let told = self.select_by(&mut kernel, world, limit);
+        (told, kernel.selects)
+    }
+
+    fn select_by(&mut self, kernel: &mut RealSelect, world: &World, limit: Duration) -> Result<usize, Errno> {
         let [read, write, except] = &mut self.0;
         let sets = [Some(&mut read[..]), Some(&mut write[..]), Some(&mut except[..])];
         let mut selection = Selection { sets, numbers: 2500 };
-        let told = select(world, &mut selection, &mut kernel, Some(limit), NEVER, own_sleeper);
-        (told, kernel.selects)
+        select(world, &mut selection, kernel, Some(limit), NEVER, own_sleeper)
     }
 
     fn numbers(&self) -> [Vec<RawFd>; 3] {

@@ -119,7 +119,10 @@ fn accepted(listener: c_int, connection: c_int) -> c_int {
             origin::note(connection);
             // SAFETY: the kernel has just made the descriptor.
             let socket = unsafe { BorrowedFd::borrow_raw(connection) };
-            guarded(|| sockets.accepted(socket));
+            guarded(|| {
+                sockets.accepted(socket);
+                sockets.listens(listener);
+            });
         }
     }
     connection

@@ -19,8 +19,9 @@ use super::watched::{Connections, Found, Sleeper, Watched};
 
 /// `POLLIN` and `POLLRDNORM`.
 const READABLE: i16 = 0x41;
-/// `POLLPRI` and `POLLRDHUP`: what nobody misses for the time in which the kernel is not asked.
-const LATE: i16 = 0x2002;
+/// `POLLPRI`, `POLLRDBAND` (which no socket of TCP has, and every select asks for) and `POLLRDHUP`: what nobody misses for the time in which
+/// the kernel is not asked.
+const LATE: i16 = 0x2082;
 /// `POLLOUT`, `POLLWRNORM` and `POLLWRBAND`, as the kernel tells all of them of a socket.
 const WRITABLE: i16 = 0x304;
 /// `POLLIN`.
@@ -119,6 +120,7 @@ impl<'a, C: Connections> Listed<'a, C> {
                     is_kernel_asked |= entry.asked & !known != 0;
                 }
                 Found::Kernel(pass) => passes.push(pass),
+                Found::Listener => {}
                 // A pipe, or nothing, has no way on which its news could be late.
                 Found::Unknown => is_kernel_asked = true,
             }

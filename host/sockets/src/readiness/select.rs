@@ -105,7 +105,7 @@ pub fn select<C: Connections>(
         match connections.find(entry.number) {
             Found::Watched(_) => is_watched = true,
             Found::Kernel(pass) => passes.push(pass),
-            Found::Unknown => {}
+            Found::Unknown | Found::Listener => {}
         }
     }
     if !is_watched {

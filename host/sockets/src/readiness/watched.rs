@@ -65,6 +65,8 @@ pub trait Sleeper: Send + Sync + 'static {
 pub enum Found<W, P> {
     /// No connection that could leave the kernel.
     Unknown,
+    /// A listener: what comes there comes over a network, and may be told late.
+    Listener,
     /// A connection of which the kernel knows everything, and will while the pass is kept.
     Kernel(P),
     /// A connection whose bytes may come by a window.

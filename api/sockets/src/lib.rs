@@ -32,4 +32,5 @@ mod messages;
 mod origin;
 mod prepared;
 mod process;
+mod put_off;
 mod real;

@@ -177,7 +177,8 @@ mod tests {
     use super::*;
 
     fn vectors(lengths: &[usize]) -> Vec<iovec> {
-        let base = core::ptr::dangling_mut::<c_void>();
+        // Behind the first page, where nothing is.
+        let base = core::ptr::without_provenance_mut::<c_void>(0x10_0000);
         lengths.iter().map(|length| iovec { iov_base: base, iov_len: *length }).collect()
     }
 
@@ -214,6 +215,9 @@ mod tests {
         assert_eq!(unsafe { place(null, 0) }.map(|place| place.len()), Ok(0));
         // SAFETY: null is allowed.
         assert_eq!(unsafe { piece(null, 1) }.err(), Some(Errno::FAULT));
+        let near = core::ptr::without_provenance_mut(8);
+        // SAFETY: nothing is written there.
+        assert_eq!(unsafe { place(near, 1) }.err(), Some(Errno::FAULT));
     }
 
     fn passed_by(control: &mut [u8]) -> Vec<c_int> {

@@ -12,10 +12,10 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use beeline_domain::{Domain, DomainConfig, ROOT_VARIABLE};
-use beeline_socket_engine::Sockets;
+use beeline_socket_engine::{Sockets, has_put_off};
 use beeline_socket_rules::{Level, Rules, Why};
 
-use crate::{cancellation, errno, kernel, origin, real};
+use crate::{cancellation, errno, kernel, origin, put_off, real};
 
 /// Nothing begins: before the constructor, while somebody decides, and for ever where the library is inert.
 const INERT: u8 = 0;
@@ -286,6 +286,16 @@ pub fn end_borrowing() {
     }
 }
 
+/// Does what handlers have asked for while the thread was in the engine.
+#[inline]
+fn catch_up() {
+    if has_put_off()
+        && let Some(sockets) = sockets()
+    {
+        put_off::catch_up(sockets, |number| known(number).map(|known| known.socket));
+    }
+}
+
 /// Runs code of the engine, of which a panic must not reach the program: its frames know none. A thread that is cancelled where the engine sleeps unwinds
 /// through it, and only there.
 #[inline]
@@ -302,6 +312,7 @@ pub fn guarded<T>(body: impl FnOnce() -> T) -> T {
 
     let abort = Abort;
     let value = body();
+    catch_up();
     core::mem::forget(abort);
     value
 }
@@ -329,6 +340,7 @@ impl Cancellable {
     /// The engine's code has come to its end.
     pub fn end(self) {
         self.has_ended.set(true);
+        guarded(|| ());
     }
 }
 

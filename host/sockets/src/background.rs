@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::{OwnedFd, RawFd};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use beeline_domain::{
@@ -20,7 +20,7 @@ use crate::deaths::end_of;
 use crate::endpoint::{AgreedSlot, Endpoint, Stage};
 use crate::endpoints::{Endpoints, endpoints};
 use crate::held;
-use crate::lock::locked;
+use crate::lock::{Held, locked};
 use crate::memory::{PairMemory, memory_bytes};
 use crate::poll::poll_for;
 use crate::sleepers::{OwnBell, ring};
@@ -98,7 +98,7 @@ impl Background {
         Background { nominating: Mutex::default(), desk: Mutex::default(), board: OnceLock::new() }
     }
 
-    pub(crate) fn nominating(&self) -> MutexGuard<'_, Endpoints> {
+    pub(crate) fn nominating(&self) -> Held<'_, Endpoints> {
         locked(&self.nominating)
     }
 

@@ -5,7 +5,7 @@
 
 use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwapOption;
 use beeline_ledger::Path;
@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use crate::counts::{Count, Counts, Traffic};
 use crate::forks;
 use crate::held;
-use crate::lock::locked;
+use crate::lock::{Held, is_held_here, locked, try_locked};
 use crate::memory::{OtherSleeper, Slot};
 use crate::quiet::Quiet;
 use crate::sleepers::OwnBell;
@@ -75,6 +75,7 @@ pub struct Endpoint {
     pub(crate) is_kept: AtomicBool,
     /// Threads that want a lock that somebody has who spins.
     pub(crate) wanted: AtomicU32,
+    has_connected: AtomicBool,
     pub(crate) meeting: Mutex<Option<Meeting>>,
     /// What is known of its window without a lock.
     pub(crate) quiet: ArcSwapOption<Quiet>,
@@ -170,6 +171,7 @@ impl Endpoint {
             kept: Mutex::new(None),
             is_kept: AtomicBool::new(false),
             wanted: AtomicU32::new(0),
+            has_connected: AtomicBool::new(false),
             meeting: Mutex::new(None),
             quiet: ArcSwapOption::empty(),
             row: Mutex::new(None),
@@ -198,8 +200,8 @@ impl Endpoint {
         Why::of_code(u64::from(self.why.load(Ordering::Relaxed)))
     }
 
-    pub(crate) fn lock_reader(&self) -> MutexGuard<'_, Reader> {
-        if let Ok(reader) = self.reader.try_lock() {
+    pub(crate) fn lock_reader(&self) -> Held<'_, Reader> {
+        if let Some(reader) = try_locked(&self.reader) {
             return reader;
         }
         // A thread that spins lets go when it sees that.
@@ -209,12 +211,12 @@ impl Endpoint {
         reader
     }
 
-    pub(crate) fn lock_writer(&self) -> MutexGuard<'_, Writer> {
+    pub(crate) fn lock_writer(&self) -> Held<'_, Writer> {
         locked(&self.writer)
     }
 
-    pub(crate) fn try_lock_writer(&self) -> Option<MutexGuard<'_, Writer>> {
-        self.writer.try_lock().ok()
+    pub(crate) fn try_lock_writer(&self) -> Option<Held<'_, Writer>> {
+        try_locked(&self.writer)
     }
 
     /// Takes it for a connection.
@@ -222,6 +224,7 @@ impl Endpoint {
         *self.lock_reader() = Reader::default();
         *self.lock_writer() = Writer::default();
         *locked(&self.bells) = [const { None }; 4];
+        self.has_connected.store(meeting.side == Side::Connected, Ordering::Relaxed);
         *locked(&self.meeting) = Some(meeting);
         *locked(&self.row) = None;
         self.forget_quiet();
@@ -279,7 +282,7 @@ impl Endpoint {
 
     /// What was agreed on, once the other side's words are in order.
     pub(crate) fn agreed(&self) -> Option<(Side, AgreedSlot)> {
-        if self.stage() != Stage::Agreed {
+        if self.stage() != Stage::Agreed || is_held_here(&self.meeting) {
             return None;
         }
         let meeting = locked(&self.meeting);
@@ -289,7 +292,19 @@ impl Endpoint {
     }
 
     pub(crate) fn side(&self) -> Side {
-        locked(&self.meeting).as_ref().map_or(Side::Accepted, |meeting| meeting.side)
+        if self.has_connected.load(Ordering::Relaxed) { Side::Connected } else { Side::Accepted }
+    }
+
+    /// Whether the calling handler has interrupted its own thread while that received, and holds what it needs for that.
+    #[inline]
+    pub(crate) fn is_read_here(&self) -> bool {
+        is_held_here(&self.reader)
+    }
+
+    /// As [`Self::is_read_here`], of sending.
+    #[inline]
+    pub(crate) fn is_written_here(&self) -> bool {
+        is_held_here(&self.writer)
     }
 
     /// Says that it is the kernel's from now on.
@@ -301,7 +316,9 @@ impl Endpoint {
         if self.stage() != Stage::Free {
             self.stage.store(Stage::Forbidden as u8, Ordering::Release);
         }
-        locked(&self.row).iter().for_each(|row| row.set_why(Some(why)));
+        if !is_held_here(&self.row) {
+            locked(&self.row).iter().for_each(|row| row.set_why(Some(why)));
+        }
     }
 
     /// Sends by the kernel from now on, for ever. Needs no socket: what is in the window is received first.

@@ -18,7 +18,9 @@ use rustix::thread::{Timespec, nanosleep};
 use smallvec::SmallVec;
 
 use crate::endpoint::{Endpoint, Stage};
-use crate::lock::locked;
+use crate::endpoints::endpoint;
+use crate::handlers::{put_off_end, take_put_off_end};
+use crate::lock::{is_held_here, locked};
 use crate::numbers::Claim;
 use crate::process::Process;
 use crate::sockets::Sockets;
@@ -163,6 +165,18 @@ impl Endpoint {
         true
     }
 
+    /// As [`Self::keep`], of a handler that has interrupted a call of its own thread.
+    #[cold]
+    pub(crate) fn keep_for_interrupted(&self, socket: BorrowedFd<'_>) {
+        if let (false, Ok(copy)) = (is_held_here(&self.kept), high_copy(socket))
+            && put_off_end(self.index)
+        {
+            self.number.store(copy.as_raw_fd(), Ordering::Relaxed);
+            *locked(&self.kept) = Some(Kept { socket: Arc::new(copy), seen_by: SmallVec::new() });
+            self.is_kept.store(true, Ordering::Relaxed);
+        }
+    }
+
     fn is_seen_by_all(&self) -> bool {
         let reader = self.lock_reader();
         let writer = self.lock_writer();
@@ -203,6 +217,13 @@ impl Endpoint {
 }
 
 impl Sockets {
+    /// Ends a connection whose number a handler has closed, once the call that it had interrupted is left.
+    pub fn end_put_off(&self) {
+        if let Some(index) = take_put_off_end() {
+            self.end_left(endpoint(index));
+        }
+    }
+
     /// Ends a connection whose number was closed while calls waited at it, if this was the last of them.
     #[cold]
     pub(crate) fn end_left(&self, endpoint: &Endpoint) {

@@ -17,6 +17,7 @@ mod endpoints;
 mod fail_over;
 mod forks;
 mod hand_over;
+mod handlers;
 mod held;
 mod inside;
 mod lock;
@@ -39,6 +40,7 @@ mod words;
 
 pub use counts::Traffic;
 pub use endpoint::Endpoint;
+pub use handlers::{has_put_off, take_put_off};
 pub use numbers::Pass;
 pub use process::Sleep;
 pub use sleepers::{OwnBell, SleeperId};

@@ -2,7 +2,6 @@
 
 use std::io::IoSliceMut;
 use std::os::fd::BorrowedFd;
-use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -15,6 +14,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvFlags};
 use crate::counts::Count;
 use crate::endpoint::{Endpoint, In, Reader, Stage};
 use crate::inside::{Inside, Way};
+use crate::lock::Held;
 use crate::numbers::Claim;
 use crate::process::{Process, random};
 use crate::sockets::Sockets;
@@ -115,6 +115,10 @@ impl Endpoint {
         let process = sockets.process();
         let mut waiting = Waiting::new(Inside::new(sockets, self, Way::Receives, socket), waits);
         loop {
+            if self.is_read_here() {
+                // A handler that has interrupted a receive of its own thread, to which the next byte belongs, and cannot wait for it.
+                return Step::Turn(Turn::Done(Err(if waits { Errno::INTR } else { Errno::AGAIN })));
+            }
             let mut reader = self.lock_reader();
             if !waiting.inside.holds(claim) {
                 return Step::done_or_again(got.bytes);
@@ -348,7 +352,7 @@ impl Endpoint {
 
     /// Whether bytes lie in its window that no readiness of the kernel's tells of. No system call.
     pub fn has_news(&self) -> bool {
-        if !self.may_have_news.load(Ordering::Acquire) {
+        if !self.may_have_news.load(Ordering::Acquire) || self.is_read_here() {
             return false;
         }
         let look = || {
@@ -366,11 +370,15 @@ impl Endpoint {
 
     /// Bytes that its program has taken, in the socket and by the window.
     pub fn taken_bytes(&self) -> u64 {
-        self.lock_reader().stream.as_ref().map_or(0, Incoming::taken_bytes)
+        if self.is_read_here() {
+            0
+        } else {
+            self.lock_reader().stream.as_ref().map_or(0, Incoming::taken_bytes)
+        }
     }
 
     /// Whether a reader has to look before it sleeps.
-    pub(crate) fn is_worth_a_look(&self, reader: MutexGuard<'_, Reader>) -> bool {
+    pub(crate) fn is_worth_a_look(&self, reader: Held<'_, Reader>) -> bool {
         let mut reader = reader;
         let Some(stream) = &mut reader.stream else { return true };
         let has_bytes = stream.has_window_bytes().unwrap_or(true);

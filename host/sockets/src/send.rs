@@ -1,8 +1,7 @@
 //! Sending: into the window without a call of the kernel's, or by the socket.
 
 use std::io::IoSlice;
-use std::os::fd::BorrowedFd;
-use std::sync::MutexGuard;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -15,11 +14,14 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 use rustix::net::sockopt::{Timeout, socket_timeout};
+use smallvec::SmallVec;
 
 use crate::counts::Count;
 use crate::endpoint::{AgreedSlot, Endpoint, Stage, Writer};
+use crate::handlers::put_off;
 use crate::inside::{Inside, Way};
 use crate::numbers::Claim;
+use crate::poll::poll_for;
 use crate::process::Process;
 use crate::sleepers::ring;
 use crate::sockets::Sockets;
@@ -86,6 +88,9 @@ impl Endpoint {
         let process = sockets.process();
         let mut inside = Inside::new(sockets, self, Way::Sends, socket);
         loop {
+            if self.is_written_here() {
+                return Step::Turn(Turn::Done(self.put_off(socket, waits, &mut given)));
+            }
             let mut writer = self.lock_writer();
             if !inside.holds(claim) {
                 return Step::done_or_again(given.total);
@@ -123,6 +128,26 @@ impl Endpoint {
             if let Err(errno) = wait_for_room(process, socket, &mut ends_at) {
                 return Step::Turn(Turn::Done(if given.total > 0 { Ok(given.total) } else { Err(errno) }));
             }
+        }
+    }
+
+    /// Bytes of a handler that has interrupted a send of its own thread: they go behind those of that send.
+    #[cold]
+    fn put_off(
+        &self,
+        socket: BorrowedFd<'_>,
+        waits: bool,
+        given: &mut Given<'_, '_>,
+    ) -> Result<usize, Errno> {
+        let now = Some(Duration::ZERO);
+        let mut watched = [PollFd::new(&socket, PollFlags::OUT)];
+        let has_room = waits || poll_for(&mut watched, now).is_ok() && !watched[0].revents().is_empty();
+        let rest: SmallVec<[&[u8]; 8]> = given.bytes.iter().map(|slice| &**slice).collect();
+        match has_room.then(|| put_off(socket.as_raw_fd(), &rest)) {
+            Some(bytes) if bytes > 0 => Ok(bytes),
+            // It cannot wait for its own thread.
+            _ if waits => Err(Errno::INTR),
+            _ => Err(Errno::AGAIN),
         }
     }
 
@@ -210,7 +235,7 @@ impl Endpoint {
     #[inline]
     fn put(
         &self,
-        writer: &mut MutexGuard<'_, Writer>,
+        writer: &mut Writer,
         socket: BorrowedFd<'_>,
         waits: bool,
         given: &mut Given<'_, '_>,
@@ -235,7 +260,7 @@ impl Endpoint {
     #[inline]
     fn put_in_both(
         &self,
-        writer: &mut MutexGuard<'_, Writer>,
+        writer: &mut Writer,
         socket: BorrowedFd<'_>,
         waits: bool,
         given: &mut Given<'_, '_>,

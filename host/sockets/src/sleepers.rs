@@ -16,7 +16,7 @@ use beeline_domain::{Bell, BellAddress, Ringer, Rung};
 use beeline_mmio::{ThisProcess, membarrier};
 
 use crate::forks::OfProcess;
-use crate::lock::locked;
+use crate::lock::{is_any_held_here, locked};
 use crate::memory::{PairMemory, SLEEPERS};
 use crate::quiet::counted;
 
@@ -86,9 +86,14 @@ impl OwnBell {
     /// The calling thread's, made with its first sleep.
     ///
     /// # Errors
-    /// As [`OwnBell::new`].
+    /// As [`OwnBell::new`]; or a handler asks that has interrupted its thread inside the engine, perhaps in a change of the bell.
     pub fn of_this_thread() -> io::Result<Arc<Self>> {
-        OWN.with_borrow_mut(|own| {
+        let busy = || io::Error::from(io::ErrorKind::ResourceBusy);
+        if is_any_held_here() {
+            return Err(busy());
+        }
+        OWN.with(|own| {
+            let mut own = own.try_borrow_mut().map_err(|_| busy())?;
             // A child of fork has its parent's, and makes its own.
             if let Some(own) = own.as_ref().filter(|own| own.made_by.is_this()) {
                 return Ok(Arc::clone(own));

@@ -242,14 +242,20 @@ impl Sockets {
             return;
         }
         endpoint.forbid(why);
-        endpoint.send_no_more(&mut endpoint.lock_writer());
-        endpoint.stop_reading(&self.process, &mut endpoint.lock_reader());
+        // What a handler has interrupted sees it itself.
+        if !endpoint.is_written_here() {
+            endpoint.send_no_more(&mut endpoint.lock_writer());
+        }
+        if !endpoint.is_read_here() {
+            endpoint.stop_reading(&self.process, &mut endpoint.lock_reader());
+        }
     }
 
     /// The program is about to shut its socket down: what it sent is in order before that.
     pub fn shutdown(&self, socket: BorrowedFd<'_>, how: Shutdown) {
         if how != Shutdown::Read
             && let Some(endpoint) = self.endpoint(socket.as_raw_fd())
+            && !endpoint.is_written_here()
         {
             endpoint.send_no_more(&mut endpoint.lock_writer());
         }
@@ -268,7 +274,10 @@ impl Sockets {
         if endpoint.copies.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok() {
             return;
         }
-        if endpoint.keep(socket) {
+        if endpoint.is_read_here() || endpoint.is_written_here() {
+            // Of a handler: the call that it has interrupted has the socket until it is left.
+            endpoint.keep_for_interrupted(socket);
+        } else if endpoint.keep(socket) {
             self.end_left(endpoint);
         } else {
             self.end_connection(endpoint, socket);

@@ -1,6 +1,5 @@
 //! Waiting of one call: it looks for a while, and then sleeps on the socket and a bell.
 
-use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -11,6 +10,7 @@ use rustix::net::sockopt::{Timeout, socket_timeout};
 
 use crate::endpoint::{Endpoint, Reader};
 use crate::inside::Inside;
+use crate::lock::Held;
 use crate::sleepers::OwnBell;
 
 /// Looks at the window between two looks at the clock.
@@ -64,7 +64,7 @@ impl<'a> Waiting<'a> {
     }
 
     /// Lets go of the lock, if somebody wants it, and waits a little.
-    pub(crate) fn pause(&mut self, endpoint: &Endpoint, mut reader: MutexGuard<'_, Reader>) -> Pause {
+    pub(crate) fn pause(&mut self, endpoint: &Endpoint, mut reader: Held<'_, Reader>) -> Pause {
         if !self.waits {
             return Pause::Over(Errno::AGAIN);
         }
@@ -103,7 +103,7 @@ impl<'a> Waiting<'a> {
         self.sleep(endpoint)
     }
 
-    fn stay(&self, endpoint: &Endpoint, reader: MutexGuard<'_, Reader>) -> Pause {
+    fn stay(&self, endpoint: &Endpoint, reader: Held<'_, Reader>) -> Pause {
         drop(reader);
         if endpoint.wanted.load(Ordering::Relaxed) > 0 {
             std::thread::yield_now();

@@ -81,7 +81,8 @@ impl Watched for &'static Endpoint {
     }
 
     fn arrivals(self) -> u64 {
-        self.lock_reader().slot.as_ref().map_or(0, |agreed| agreed.slot.arrivals().count())
+        let count = || self.lock_reader().slot.as_ref().map_or(0, |agreed| agreed.slot.arrivals().count());
+        if self.is_read_here() { 0 } else { count() }
     }
 
     fn may_have_news(self) -> bool {

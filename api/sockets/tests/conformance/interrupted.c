@@ -205,7 +205,7 @@ static void handler_storm_client(struct side *s)
 	int letters = 0, others = 0;
 	meet(s);
 	for (int i = 0; i < 2000; i++) {
-		if (i % 10 == 0)
+		if (i % 2 == 0)
 			MUST(syscall(SYS_tgkill, s->other_pid, s->other_tid, SIGUSR1));
 		MUST(send_all(s->fd, "01234567", 8));
 		for (int k = 0; k < 8;) {
@@ -222,7 +222,7 @@ static void handler_storm_client(struct side *s)
 	meet(s);
 	while (recv(s->fd, bytes, 1, MSG_DONTWAIT) == 1)
 		letters += bytes[0] == 'h';
-	say(s, "answers of the handler: %d, bytes of others: %d", letters > 0 && letters <= 200, others);
+	say(s, "answers of the handler: %d, bytes of others: %d", letters > 0 && letters <= 1000, others);
 }
 
 static void handler_storm_server(struct side *s)
@@ -235,6 +235,64 @@ static void handler_storm_server(struct side *s)
 	while (receive_all(s->fd, bytes, 8) == 8 && bytes[7] != '.')
 		for (int i = 0; i < 8; i++)
 			MUST(send_all(s->fd, bytes + i, 1));
+	meet(s);
+}
+
+static volatile long handler_bytes, handler_sum, handler_errors;
+
+static void read_in_handler(int signal)
+{
+	(void)signal;
+	int number = errno;
+	unsigned char byte;
+	struct pollfd list = { .fd = handler_fd, .events = POLLIN };
+	if (poll(&list, 1, 0) < 0)
+		handler_errors++;
+	ssize_t got = recv(handler_fd, &byte, 1, MSG_DONTWAIT);
+	if (got == 1) {
+		handler_bytes++;
+		handler_sum += byte;
+	} else if (got < 0 && errno != EAGAIN) {
+		handler_errors++;
+	}
+	errno = number;
+}
+
+#define STORM_BYTES 20000
+
+static void handler_reads_client(struct side *s)
+{
+	unsigned char bytes[STORM_BYTES];
+	long sum = 0;
+	pattern(bytes, sizeof bytes, 3);
+	for (int i = 0; i < STORM_BYTES; i++)
+		sum += bytes[i];
+	meet(s);
+	for (int i = 0; i < STORM_BYTES; i += 5) {
+		MUST(send_all(s->fd, bytes + i, 5));
+		MUST(syscall(SYS_tgkill, s->other_pid, s->other_tid, SIGUSR1));
+	}
+	say(s, "sum: %ld", sum);
+	MUST(shutdown(s->fd, SHUT_WR));
+	meet(s);
+}
+
+/* Each byte is the handler's or the call's that it has interrupted. */
+static void handler_reads_server(struct side *s)
+{
+	unsigned char byte;
+	long count = 0, sum = 0;
+	ssize_t got;
+	handler_fd = s->fd;
+	on_signal(SIGUSR1, read_in_handler, SA_RESTART);
+	meet(s);
+	while ((got = recv(s->fd, &byte, 1, 0)) > 0) {
+		count++;
+		sum += byte;
+	}
+	say(s, "the end: %zd", got);
+	on_signal(SIGUSR1, SIG_IGN, 0);
+	say(s, "received: %ld, sum: %ld, errors: %ld", count + handler_bytes, sum + handler_sum, handler_errors);
 	meet(s);
 }
 
@@ -361,6 +419,7 @@ const struct test_case interrupted_cases[] = {
 	{ "eintr_send", ANYWHERE, false, eintr_send_server, eintr_send_client, "a signal in the middle of a `send` that waits" },
 	{ "handler", ANYWHERE, false, handler_server, handler_client, "`write` in a signal handler, on the connection that is received from" },
 	{ "handler_storm", ANYWHERE, false, handler_storm_server, handler_storm_client, "signals at any moment of sends and receives" },
+	{ "handler_reads", ANYWHERE, false, handler_reads_server, handler_reads_client, "`poll` and `recv` in a signal handler, at any moment of a receive" },
 	{ "jump", TWO_PROCESSES, false, jump_server, jump_client, "`siglongjmp` out of a `recv`" },
 	{ "cancel", ANYWHERE, false, cancel_server, cancel_client, "`pthread_cancel` in `recv` and `poll`" },
 	{ "masked", ANYWHERE, false, masked_server, masked_client, "the mask of signals of `ppoll`" },

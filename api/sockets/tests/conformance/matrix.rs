@@ -39,7 +39,6 @@ const KNOWN: &[(&str, &[&str])] = &[
         ],
     ),
     ("is killed: the library makes system calls that the filter does not have", &["filter", "filter_errno"]),
-    ("hangs now and then", &["handler_storm"]),
     ("`EINVAL`: the process has a thread of the library", &["unshare"]),
 ];
 

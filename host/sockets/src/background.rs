@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::{OwnedFd, RawFd};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -16,6 +15,7 @@ use beeline_socket_rules::{Board, Order, Row, Run, Why};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Resource, getrlimit};
 
+use crate::datagrams::flow::{Flow, released};
 use crate::deaths::end_of;
 use crate::endpoint::{AgreedSlot, Endpoint, Stage};
 use crate::endpoints::{Endpoints, endpoints};
@@ -24,6 +24,7 @@ use crate::lock::{Held, locked};
 use crate::memory::{PairMemory, memory_bytes};
 use crate::poll::poll_for;
 use crate::sleepers::{OwnBell, ring};
+use crate::whose::Whose;
 
 /// Slots of a pair's memory: 4 GiB of addresses, of which only what is used is there.
 const SLOTS: u32 = 16_384;
@@ -82,10 +83,10 @@ enum Job {
     },
 }
 
-/// A connection whose other end is looked for.
+/// A connection, or a socket of UDP, whose other end is looked for.
 #[derive(Debug)]
 struct Wanted {
-    endpoint: &'static Endpoint,
+    whose: Whose,
     cookie: u64,
     ends: ConnectionEnds,
     since: Instant,
@@ -110,8 +111,23 @@ impl Background {
         cookie: u64,
         ends: ConnectionEnds,
     ) {
+        self.look_for(place, Whose::Connection(endpoint), cookie, ends);
+    }
+
+    /// Asks for the socket of UDP at another address.
+    pub(crate) fn meet_flow(
+        self: &Arc<Self>,
+        place: &Place,
+        flow: Arc<Flow>,
+        cookie: u64,
+        ends: ConnectionEnds,
+    ) {
+        self.look_for(place, Whose::Flow(flow), cookie, ends);
+    }
+
+    fn look_for(self: &Arc<Self>, place: &Place, whose: Whose, cookie: u64, ends: ConnectionEnds) {
         let now = Instant::now();
-        let wanted = Wanted { endpoint, cookie, ends, since: now, pause: ASKED_AT_FIRST, due: now };
+        let wanted = Wanted { whose, cookie, ends, since: now, pause: ASKED_AT_FIRST, due: now };
         self.ask(Job::Meet(wanted));
         self.start(place);
     }
@@ -138,7 +154,7 @@ impl Background {
     fn ask(&self, job: Job) {
         let mut desk = locked(&self.desk);
         match (desk.state, job) {
-            (State::Failed, Job::Meet(wanted)) => wanted.endpoint.forbid(Why::Domain),
+            (State::Failed, Job::Meet(wanted)) => wanted.whose.forbid(Why::Domain),
             (State::Failed, Job::Release { .. } | Job::List { .. }) => {}
             (_, job) => desk.jobs.push(job),
         }
@@ -170,7 +186,7 @@ impl Background {
                 Ok(board) => _ = self.board.set(board),
                 Err(error) => tracing::debug!(%error, "connections are not listed"),
             }
-            let pairs = domain.pairs(Box::new(ConnectionEnds::established_cookie), memory_bytes(SLOTS));
+            let pairs = domain.pairs(Box::new(ConnectionEnds::cookie_at_the_kernel), memory_bytes(SLOTS));
             pairs.map_err(|error| error.to_string())
         });
         let begun = begun.and_then(|pairs| {
@@ -203,7 +219,7 @@ impl Background {
         desk.state = State::Failed;
         for job in desk.jobs.drain(..) {
             if let Job::Meet(wanted) = job {
-                wanted.endpoint.forbid(Why::Domain);
+                wanted.whose.forbid(Why::Domain);
             }
         }
     }
@@ -246,6 +262,8 @@ impl Worker<'_> {
         self.begin_obeying();
         loop {
             let jobs = std::mem::take(&mut locked(desk).jobs);
+            // Behind that: who is to be met again was released before.
+            released().into_iter().for_each(|cookie| self.release(cookie));
             for job in jobs {
                 match job {
                     Job::Meet(wanted) => self.begin(wanted),
@@ -283,10 +301,10 @@ impl Worker<'_> {
     }
 
     fn begin(&mut self, wanted: Wanted) {
-        if let Some(row) = self.row(wanted.endpoint.number.load(Ordering::Relaxed), &wanted.ends)
-            && wanted.is_still()
+        if let Some(row) = self.row(wanted.whose.number(), &wanted.ends)
+            && wanted.whose.is_still(wanted.cookie)
         {
-            wanted.endpoint.list(row);
+            wanted.whose.list(row);
         }
         self.wanted.push(wanted);
     }
@@ -347,8 +365,7 @@ impl Worker<'_> {
         if wanted.due > now {
             return Some(wanted);
         }
-        let endpoint = wanted.endpoint;
-        if !wanted.is_still() {
+        if !wanted.whose.is_still(wanted.cookie) {
             self.pairs.release(wanted.cookie);
             return None;
         }
@@ -359,12 +376,12 @@ impl Worker<'_> {
                 wanted.due = now + wanted.pause;
                 return Some(wanted);
             }
-            Ok(Met::SameSocket) => endpoint.forbid(Why::OwnPeer),
+            Ok(Met::SameSocket) => wanted.whose.forbid(Why::OwnPeer),
             Ok(Met::ThisProcess { other_cookie }) => self.agree_here(&wanted, other_cookie),
             Ok(Met::Agreed(agreed)) => self.agree(&wanted, agreed),
             Err(error) => {
                 tracing::debug!(%error, "the table of connections cannot be used");
-                endpoint.forbid(Why::Domain);
+                wanted.whose.forbid(Why::Domain);
             }
         }
         None
@@ -378,12 +395,12 @@ impl Worker<'_> {
             self.ends.extend(end_of(&agreed.peer).map(|end| (agreed.peer.id(), end)));
             (agreed.peer.clone(), memory)
         });
-        let Some(slot) = memory.slot(agreed.slot) else { return wanted.endpoint.forbid(Why::Memory) };
+        let Some(slot) = memory.slot(agreed.slot) else { return wanted.whose.forbid(Why::Memory) };
         slot.open(wanted.cookie);
         slot.ask_down(held::are_down());
-        wanted.endpoint.set_peer_pid(agreed.peer.pid());
+        wanted.whose.set_peer_pid(agreed.peer.pid());
         let other_cookie = agreed.other_cookie;
-        wanted.endpoint.agree(AgreedSlot { slot, other_cookie, peer: Some(agreed.peer) });
+        wanted.whose.agree(AgreedSlot { slot, other_cookie, peer: Some(agreed.peer) });
     }
 
     /// Both ends are of this process.
@@ -399,7 +416,7 @@ impl Worker<'_> {
         let Some(slot) = memory.slot(0) else { return };
         self.ends_here.insert(wanted.cookie, memory);
         slot.open(wanted.cookie);
-        wanted.endpoint.agree(AgreedSlot { slot, other_cookie, peer: None });
+        wanted.whose.agree(AgreedSlot { slot, other_cookie, peer: None });
     }
 
     fn release(&mut self, cookie: u64) {
@@ -409,12 +426,5 @@ impl Worker<'_> {
         if let Some(memory) = self.ends_here.remove(&cookie) {
             self.bell.leave(&memory);
         }
-    }
-}
-
-impl Wanted {
-    /// Whether its connection has not ended meanwhile, and may leave the kernel.
-    fn is_still(&self) -> bool {
-        self.endpoint.stage() == Stage::Meeting && self.endpoint.cookie.load(Ordering::Relaxed) == self.cookie
     }
 }

@@ -18,12 +18,17 @@ const BETWEEN_LOOKS: Duration = Duration::from_micros(200);
 
 impl Sockets {
     /// The program has given the socket of a connection a second number, by which calls come from now on too.
-    pub fn duplicated(&self, from: RawFd, to: RawFd) {
-        let (Some(from), Some(to)) = (numbers::number(from), numbers::number(to)) else { return };
-        if let What::Endpoint(index) = from.claim().0 {
-            endpoint(index).copies.fetch_add(1, Ordering::Relaxed);
-            to.become_(What::Endpoint(index));
-        }
+    pub fn duplicated(&self, from_number: RawFd, to: RawFd) {
+        let (Some(from), Some(to)) = (numbers::number(from_number), numbers::number(to)) else { return };
+        match from.claim().0 {
+            What::Endpoint(index) => endpoint(index).copies.fetch_add(1, Ordering::Relaxed),
+            What::Datagrams(_) => {
+                let Some(own) = self.datagram_socket(from_number) else { return };
+                own.copies.fetch_add(1, Ordering::Relaxed)
+            }
+            _ => return,
+        };
+        to.become_(from.claim().0);
     }
 
     /// Leaves a connection to the kernel for ever, before somebody uses its socket who does not know of windows. Waits until the other process sends by

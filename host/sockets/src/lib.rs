@@ -1,4 +1,4 @@
-//! Connections of TCP of programs that know nothing of it: their bytes go by windows where both processes have this, and by the kernel's
+//! Connections of TCP, and sockets of UDP, of programs that know nothing of it: their bytes go by windows where both processes have this, and by the kernel's
 //! socket wherever that is not so, or not any more.
 //!
 //! A preloaded library gives calls to [`Sockets`] before they reach the kernel. A connection begins as the kernel's and costs one load and a
@@ -10,7 +10,9 @@
 #![forbid(unsafe_code)]
 
 mod background;
+mod carried;
 mod counts;
+mod datagrams;
 mod deaths;
 mod endpoint;
 mod endpoints;
@@ -36,9 +38,12 @@ mod turn;
 mod waiters;
 mod waiting;
 mod watching;
+mod whose;
 mod words;
 
+pub use carried::Carried;
 pub use counts::Traffic;
+pub use datagrams::{Datagram, DatagramSocket, DatagramTraffic, DatagramTurn};
 pub use endpoint::Endpoint;
 pub use handlers::{has_put_off, take_put_off};
 pub use numbers::Pass;

@@ -48,6 +48,8 @@ const BLANK: usize = 2;
 const HOLDER: usize = 3;
 /// Receiver, of windows: whether the sender is to leave them alone.
 const DOWN: usize = 0;
+/// Receiver: not 0 once it takes no more datagrams, and sends none.
+const ENDED: usize = 4;
 /// Sender: the cookie of its socket, once all its words are in order.
 const OPEN: usize = 0;
 /// Sender: a count that changes behind what it sent by the window, while a bell is to be rung.
@@ -273,6 +275,17 @@ impl Slot {
     /// Whether the other side asks this one to send by the socket.
     pub(crate) fn is_asked_down(&self) -> bool {
         self.of_windows.load_acquire(DOWN) != 0
+    }
+
+    /// Says that this side takes no more datagrams by its window, and sends none.
+    pub(crate) fn end_datagrams(&self) {
+        self.own_receiver_says.store_release(ENDED, 1);
+    }
+
+    /// Whether the other side takes no more datagrams, and sends none.
+    #[inline]
+    pub(crate) fn has_ended_datagrams(&self) -> bool {
+        self.receiver_says.load_acquire(ENDED) != 0
     }
 
     /// Bells that the other side wants to be rung.

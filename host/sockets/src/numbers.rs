@@ -17,12 +17,16 @@ const UNKNOWN: u32 = 0;
 const CONNECTED: u32 = 1;
 const ACCEPTED: u32 = 2;
 const LISTENER: u32 = 3;
+/// A socket of UDP, of which nothing is known yet.
+const UDP: u32 = 4;
 const SIDE: u32 = 0xff;
 /// Behind the side of a candidate: how many forks led to the process whose it is. A child's are none of its parent's, which may use them too.
 const FORKS_SHIFT: u32 = 8;
 const FORKS: u32 = 0xffff;
 /// Beside the index of an endpoint.
 const ENDPOINT: u32 = 1 << 31;
+/// Beside the index of a socket of UDP, and the bit above.
+const DATAGRAMS: u32 = 1 << 30;
 
 static ARE_ANY: AtomicBool = AtomicBool::new(false);
 static NUMBERS: [Number; MOST] = [const { Number::new() }; MOST];
@@ -48,6 +52,10 @@ pub(crate) enum What {
     Endpoint(u32),
     /// It has accepted a connection. It stays the kernel's.
     Listener,
+    /// A socket of UDP that is the kernel's so far.
+    DatagramCandidate,
+    /// The socket of UDP with this index.
+    Datagrams(u32),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +80,11 @@ impl What {
     fn of(word: u32) -> What {
         let is_own = word >> FORKS_SHIFT == forks() & FORKS;
         match word & SIDE {
+            _ if word & (ENDPOINT | DATAGRAMS) == ENDPOINT | DATAGRAMS => {
+                What::Datagrams(word & !(ENDPOINT | DATAGRAMS))
+            }
             _ if word & ENDPOINT != 0 => What::Endpoint(word & !ENDPOINT),
+            UDP if is_own => What::DatagramCandidate,
             CONNECTED if is_own => What::Candidate(Side::Connected),
             ACCEPTED if is_own => What::Candidate(Side::Accepted),
             LISTENER => What::Listener,
@@ -87,6 +99,8 @@ impl What {
             What::Candidate(Side::Accepted) => ACCEPTED | (forks() & FORKS) << FORKS_SHIFT,
             What::Endpoint(index) => ENDPOINT | index,
             What::Listener => LISTENER,
+            What::DatagramCandidate => UDP | (forks() & FORKS) << FORKS_SHIFT,
+            What::Datagrams(index) => ENDPOINT | DATAGRAMS | index,
         }
     }
 }
@@ -127,14 +141,21 @@ impl Number {
         (What::of(what), Claim { number: self, what })
     }
 
-    /// Begins a connection, of which nothing is known yet.
-    pub(crate) fn begin(&self, side: Side) {
+    /// Whether it is a socket of UDP, of this process or its parent's. One load.
+    #[inline]
+    pub(crate) fn is_of_datagrams(&self) -> bool {
+        let what = self.what.load(Ordering::Relaxed);
+        what & ENDPOINT == 0 && what & SIDE == UDP || what & (ENDPOINT | DATAGRAMS) == ENDPOINT | DATAGRAMS
+    }
+
+    /// Begins a connection, or a socket of UDP, of which nothing is known yet.
+    pub(crate) fn begin(&self, candidate: What) {
         if !are_any() {
             ARE_ANY.store(true, Ordering::Relaxed);
         }
         self.messages.store(0, Ordering::Relaxed);
         self.bytes.store(0, Ordering::Relaxed);
-        self.what.store(What::Candidate(side).word(), Ordering::Release);
+        self.what.store(candidate.word(), Ordering::Release);
     }
 
     /// It has accepted a connection, unless it has become something else since.
@@ -176,6 +197,12 @@ impl Claim {
     #[inline]
     pub(crate) fn holds(self) -> bool {
         self.number.what.load(Ordering::Acquire) == self.what
+    }
+
+    /// Makes it another thing, if the number still is what it was.
+    pub(crate) fn becomes(self, what: What) -> bool {
+        let word = &self.number.what;
+        word.compare_exchange(self.what, what.word(), Ordering::SeqCst, Ordering::Relaxed).is_ok()
     }
 
     /// Begins a call into the kernel, if the number still is what it was.

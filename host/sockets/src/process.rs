@@ -10,7 +10,7 @@ use rustix::event::{PollFd, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::background::Place;
-use crate::endpoint::Endpoint;
+use crate::carried::Carried;
 use crate::memory::WINDOW_PLACE_BYTES;
 use crate::poll::timespec;
 use crate::readiness::Sets;
@@ -22,7 +22,7 @@ pub(crate) struct Process {
     place: Place,
     memory_left: AtomicUsize,
     restarts: AtomicBool,
-    sets: Sets<&'static Endpoint>,
+    sets: Sets<Carried>,
     sleep: Sleep,
 }
 
@@ -72,7 +72,7 @@ impl Process {
     }
 
     /// The program's epoll sets.
-    pub(crate) fn sets(&self) -> &Sets<&'static Endpoint> {
+    pub(crate) fn sets(&self) -> &Sets<Carried> {
         &self.sets
     }
 

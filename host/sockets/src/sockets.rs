@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, sockopt};
 
 use crate::background::Background;
+use crate::carried::Carried;
 use crate::endpoint::{Endpoint, Meeting};
 use crate::endpoints::{endpoint, endpoints};
 use crate::forks::{self, OfProcess};
@@ -22,7 +23,7 @@ use crate::process::{Process, Sleep};
 use crate::readiness::Sets;
 use crate::turn::{Step, Turn};
 
-/// Connections of TCP whose bytes this process carries by windows where the other process does so too.
+/// Connections of TCP, and sockets of UDP, whose bytes this process carries by windows where the other process does so too.
 pub struct Sockets {
     process: Process,
     processes: OfProcess<Arc<Background>>,
@@ -42,7 +43,7 @@ impl Sockets {
 
     /// The program's epoll sets. Hooks tell them of every set that the program makes, of every change of a registration, and of every number
     /// that is closed or made anew.
-    pub fn sets(&self) -> &Sets<&'static Endpoint> {
+    pub fn sets(&self) -> &Sets<Carried> {
         self.process.sets()
     }
 
@@ -65,7 +66,7 @@ impl Sockets {
         &self.process
     }
 
-    fn background(&self) -> Option<&Arc<Background>> {
+    pub(crate) fn background(&self) -> Option<&Arc<Background>> {
         self.processes.get_or_init(|| Arc::new(Background::new()))
     }
 
@@ -85,12 +86,19 @@ impl Sockets {
     }
 
     fn begin(&self, socket: BorrowedFd<'_>, side: Side) {
-        let Some(number) = numbers::number(socket.as_raw_fd()) else { return };
-        // The number was closed by a call that nobody saw.
-        if let What::Endpoint(index) = number.forget() {
-            self.end_endpoint(endpoint(index));
+        self.forget_number(socket.as_raw_fd());
+        if let Some(number) = numbers::number(socket.as_raw_fd()) {
+            number.begin(What::Candidate(side));
         }
-        number.begin(side);
+    }
+
+    /// A number has another meaning: what it stood for was closed by a call that nobody saw.
+    pub(crate) fn forget_number(&self, number: RawFd) {
+        match numbers::number(number).map(Number::forget) {
+            Some(What::Endpoint(index)) => self.end_endpoint(endpoint(index)),
+            Some(What::Datagrams(index)) => self.close_datagrams(index),
+            _ => {}
+        }
     }
 
     /// Whether a number may be a connection of ours: one load.
@@ -113,13 +121,19 @@ impl Sockets {
 
     /// The endpoint of a number that the program is about to wait for. Behind a fork it is claimed as by a receive; one of which nobody
     /// knows the next byte is reset, which the kernel tells of.
-    pub fn endpoint_to_wait_for(&self, socket: BorrowedFd<'_>) -> Option<&'static Endpoint> {
+    pub fn carried_to_wait_for(&self, socket: BorrowedFd<'_>) -> Option<Carried> {
         loop {
             let (what, claim) = numbers::number(socket.as_raw_fd())?.claim();
-            let What::Endpoint(index) = what else { return None };
+            let index = match what {
+                What::Endpoint(index) => index,
+                What::Datagrams(_) => {
+                    return self.datagram_socket(socket.as_raw_fd()).map(Carried::Datagrams);
+                }
+                _ => return None,
+            };
             let endpoint = endpoint(index);
             if self.is_usable(endpoint) {
-                return Some(endpoint);
+                return Some(Carried::Connection(endpoint));
             }
             if let Step::Turn(_) = self.shared(endpoint, claim, socket) {
                 return None;
@@ -173,7 +187,9 @@ impl Sockets {
                 return Turn::Kernel(Pass::uncounted());
             };
             let step = match what {
-                What::Unknown | What::Listener => return Turn::Kernel(Pass::uncounted()),
+                What::Unknown | What::Listener | What::DatagramCandidate | What::Datagrams(_) => {
+                    return Turn::Kernel(Pass::uncounted());
+                }
                 What::Candidate(side) if self.is_worth_it(claim) => self.nominate(socket, claim, side),
                 What::Candidate(_) => Step::of(enter_kernel(claim)),
                 What::Endpoint(index) => {
@@ -231,8 +247,9 @@ impl Sockets {
         let Some(number) = numbers::number(socket.as_raw_fd()) else { return };
         match number.claim().0 {
             What::Unknown | What::Listener => {}
-            What::Candidate(_) => _ = number.forget(),
+            What::Candidate(_) | What::DatagramCandidate => _ = number.forget(),
             What::Endpoint(index) => self.forbid_endpoint(endpoint(index), why),
+            What::Datagrams(index) => self.forbid_datagrams(index, why),
         }
     }
 
@@ -264,7 +281,11 @@ impl Sockets {
     /// The number is about to be closed, or to become another descriptor's. A connection at which calls wait stays until they have returned.
     pub fn close(&self, socket: BorrowedFd<'_>) {
         let Some(number) = numbers::number(socket.as_raw_fd()) else { return };
-        let What::Endpoint(index) = number.forget() else { return };
+        let index = match number.forget() {
+            What::Endpoint(index) => index,
+            What::Datagrams(index) => return self.close_datagrams(index),
+            _ => return,
+        };
         let endpoint = endpoint(index);
         // A child may use it after this: it is ended by whoever has used it last, and else by the kernel.
         if !self.is_usable(endpoint) {
@@ -308,6 +329,8 @@ impl Sockets {
     pub fn set_nonblocking(&self, number: RawFd, is_nonblocking: bool) {
         if let Some(endpoint) = self.endpoint(number) {
             endpoint.is_nonblocking.store(is_nonblocking, Ordering::Relaxed);
+        } else if let Some(datagrams) = self.datagram_socket(number) {
+            datagrams.is_nonblocking.store(is_nonblocking, Ordering::Relaxed);
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use beeline_socket_rules::Why;
 
+use crate::carried::Carried;
 use crate::endpoint::{Endpoint, Stage};
 use crate::endpoints::endpoint;
 use crate::numbers::{self, Pass, What};
@@ -38,7 +39,7 @@ impl Endpoint {
         self.lock_reader().slot.get_or_insert(agreed);
         // First: a registration that is made meanwhile looks at it.
         self.admitted.store(self.cookie.load(Ordering::Relaxed), Ordering::SeqCst);
-        match process.sets().begin(self.number.load(Ordering::Relaxed), self) {
+        match process.sets().begin(self.number.load(Ordering::Relaxed), Carried::Connection(self)) {
             Begin::Yes => {}
             Begin::NotYet => self.admitted.store(0, Ordering::SeqCst),
             Begin::Never(refusal) => {
@@ -60,41 +61,72 @@ impl From<Refusal> for Why {
     }
 }
 
-impl Watched for &'static Endpoint {
+impl Watched for Carried {
     type Sleeper = Arc<OwnBell>;
     type Glance = Arc<Quiet>;
 
     fn id(self) -> u64 {
-        self.cookie.load(Ordering::Relaxed)
+        match self {
+            Carried::Connection(endpoint) => endpoint.cookie.load(Ordering::Relaxed),
+            Carried::Datagrams(socket) => socket.cookie(),
+        }
     }
 
     fn glance(self) -> Option<Arc<Quiet>> {
-        self.quiet.load_full()
+        match self {
+            Carried::Connection(endpoint) => endpoint.quiet.load_full(),
+            // Each of its senders has a window.
+            Carried::Datagrams(_) => None,
+        }
     }
 
     fn has_news(self) -> bool {
-        Endpoint::has_news(self)
+        match self {
+            Carried::Connection(endpoint) => endpoint.has_news(),
+            Carried::Datagrams(socket) => socket.has_news(),
+        }
     }
 
     fn taken_bytes(self) -> u64 {
-        Endpoint::taken_bytes(self)
+        match self {
+            Carried::Connection(endpoint) => endpoint.taken_bytes(),
+            Carried::Datagrams(socket) => socket.traffic().received,
+        }
     }
 
     fn arrivals(self) -> u64 {
-        let count = || self.lock_reader().slot.as_ref().map_or(0, |agreed| agreed.slot.arrivals().count());
-        if self.is_read_here() { 0 } else { count() }
+        match self {
+            Carried::Connection(endpoint) if endpoint.is_read_here() => 0,
+            Carried::Connection(endpoint) => {
+                endpoint.lock_reader().slot.as_ref().map_or(0, |agreed| agreed.slot.arrivals().count())
+            }
+            Carried::Datagrams(socket) => socket.arrivals(),
+        }
     }
 
     fn may_have_news(self) -> bool {
-        self.may_have_news.load(Ordering::Acquire) || self.is_admitted()
+        match self {
+            Carried::Connection(endpoint) => {
+                endpoint.may_have_news.load(Ordering::Acquire) || endpoint.is_admitted()
+            }
+            Carried::Datagrams(socket) => {
+                socket.may_have_news.load(Ordering::Acquire) || socket.is_admitted()
+            }
+        }
     }
 
     fn add_sleeper(self, sleeper: &Arc<OwnBell>) -> bool {
-        self.add_bell(sleeper)
+        match self {
+            Carried::Connection(endpoint) => endpoint.add_bell(sleeper),
+            Carried::Datagrams(socket) => socket.add_bell(sleeper),
+        }
     }
 
     fn remove_sleeper(self, sleeper: &Arc<OwnBell>) {
-        self.remove_bell(sleeper);
+        match self {
+            Carried::Connection(endpoint) => endpoint.remove_bell(sleeper),
+            Carried::Datagrams(socket) => socket.remove_bell(sleeper),
+        }
     }
 }
 
@@ -128,30 +160,34 @@ impl Sleeper for Arc<OwnBell> {
 }
 
 impl Connections for Sockets {
-    type Watched = &'static Endpoint;
+    type Watched = Carried;
     type Pass = Pass;
 
     fn are_any(&self) -> bool {
         numbers::are_any()
     }
 
-    fn find(&self, number: RawFd) -> Found<&'static Endpoint, Pass> {
+    fn find(&self, number: RawFd) -> Found<Carried, Pass> {
         let Some(entry) = numbers::number(number) else { return Found::Unknown };
         loop {
             let (what, claim) = entry.claim();
             let known = match what {
                 What::Unknown => return Found::Unknown,
                 What::Listener => return Found::Listener,
-                What::Candidate(_) => None,
+                What::Candidate(_) | What::DatagramCandidate => None,
                 // A parent's has locks that a thread of the parent may have had.
-                What::Endpoint(index) => Some(endpoint(index)).filter(|endpoint| self.is_own(endpoint)),
+                What::Endpoint(index) => {
+                    let own = Some(endpoint(index)).filter(|endpoint| self.is_own(endpoint));
+                    own.map(Carried::Connection)
+                }
+                What::Datagrams(_) => self.datagram_socket(number).map(Carried::Datagrams),
             };
-            if let Some(endpoint) = known.filter(|endpoint| endpoint.may_have_news()) {
-                return Found::Watched(endpoint);
+            if let Some(carried) = known.filter(|carried| carried.may_have_news()) {
+                return Found::Watched(carried);
             }
             // Counted before the second look: pairs with `is_admitted` of whoever begins its window, who looks at the count behind it.
             let Some(pass) = claim.read() else { continue };
-            if known.is_none_or(|endpoint| !endpoint.may_have_news()) {
+            if known.is_none_or(|carried| !carried.may_have_news()) {
                 return Found::Kernel(pass);
             }
         }
@@ -164,6 +200,8 @@ impl Connections for Sockets {
     fn forbid(&self, number: RawFd) {
         if let Some(endpoint) = self.endpoint(number) {
             self.forbid_endpoint(endpoint, Why::Poll);
+        } else if let Some(socket) = self.datagram_socket(number) {
+            socket.forbid(Why::Poll);
         }
     }
 }

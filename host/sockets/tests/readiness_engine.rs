@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use beeline_socket_engine::readiness::{Change, PollEntry, poll};
-use beeline_socket_engine::{OwnBell, Sockets};
+use beeline_socket_engine::{Carried, OwnBell, Sockets};
 use beeline_socket_rules::{Rules, Spin, Why};
 use readiness::{Real, event, room};
 use rustix::event::epoll::{self, EventFlags};
@@ -42,7 +42,13 @@ impl Server {
         let number = connection.socket.as_raw_fd();
         epoll::add(&epoll, &connection.socket, epoll::EventData::new_u64(5), flags).unwrap();
         let watched = engine().endpoint(number);
-        let _ = sets.changed(epoll.as_fd(), Change::Add, number, watched, event(5, flags));
+        let _ = sets.changed(
+            epoll.as_fd(),
+            Change::Add,
+            number,
+            watched.map(Carried::Connection),
+            event(5, flags),
+        );
         Server { epoll, connection }
     }
 

@@ -15,12 +15,14 @@
 mod file;
 mod words;
 
+use std::hash::Hasher;
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 
 use beeline_tcp::{NoOtherSocket, Tuple};
 use file::Table;
+use siphasher::sip::SipHasher13;
 use words::{Resident, Spot, look, publish_and_look};
 
 use crate::Domain;
@@ -30,12 +32,22 @@ use crate::registry::{Holder, Member, Registry, RegistryError};
 /// The registry of the processes that have joined.
 const MEMBERS: &str = "connections";
 
-/// The addresses of a connection, as one end has them.
+/// The addresses of a connection, as one end has them; or of two sockets of UDP that send to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionEnds {
+    protocol: Protocol,
     namespace_cookie: u64,
     tuple: Tuple,
 }
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Protocol {
+    Tcp,
+    Udp,
+}
+
+/// Added to the cookie of a namespace, so that ends of UDP have other words than a connection of the same addresses. Cookies are counts.
+const OF_DATAGRAMS: u64 = 17 << 56;
 
 /// Who has the other end of a connection, as the table has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +92,12 @@ pub struct OthersConnectionTable {
 impl ConnectionEnds {
     /// The end at `local` of a connection in the network namespace with this cookie (`SO_NETNS_COOKIE`).
     pub fn new(namespace_cookie: u64, local: SocketAddr, remote: SocketAddr) -> Self {
-        ConnectionEnds { namespace_cookie, tuple: Tuple::new(local, remote) }
+        ConnectionEnds { protocol: Protocol::Tcp, namespace_cookie, tuple: Tuple::new(local, remote) }
+    }
+
+    /// A socket of UDP at `local`, and what it has with the one at `remote`.
+    pub fn of_datagrams(namespace_cookie: u64, local: SocketAddr, remote: SocketAddr) -> Self {
+        ConnectionEnds { protocol: Protocol::Udp, namespace_cookie, tuple: Tuple::new(local, remote) }
     }
 
     /// Those of a connected socket.
@@ -90,13 +107,35 @@ impl ConnectionEnds {
     pub fn of(socket: impl AsFd) -> Result<Self, NoOtherSocket> {
         let tuple = Tuple::of(&socket)?;
         let namespace_cookie = beeline_tcp::netns_cookie(&socket).map_err(NoOtherSocket::System)?;
-        Ok(ConnectionEnds { namespace_cookie, tuple })
+        Ok(ConnectionEnds { protocol: Protocol::Tcp, namespace_cookie, tuple })
     }
 
     /// The number of the established socket at this end (`SO_COOKIE`), whoever has it, by the kernel's word: some ten system calls. `None`
     /// where there is none, in another network namespace than this thread's, and where the kernel cannot be asked.
     pub fn established_cookie(&self) -> Option<u64> {
         beeline_tcp::established(self.namespace_cookie, self.tuple).ok().map(|socket| socket.cookie)
+    }
+
+    /// The number of what a socket of UDP, with this cookie, has with the other address: one socket has many. Both processes compute the same.
+    pub fn datagrams_cookie(&self, socket_cookie: u64) -> u64 {
+        let mut hasher = SipHasher13::new();
+        hasher.write_u64(socket_cookie);
+        for end in [self.tuple.local, self.tuple.remote] {
+            hasher.write(&words::end_bytes(end.ip(), end.port()));
+        }
+        hasher.finish().max(1)
+    }
+
+    /// What [`crate::Pairs`] are told of this end, by the kernel's word: the cookie of an established connection's socket, or
+    /// [`Self::datagrams_cookie`] of the socket that receives what comes from the other address. `None` as [`Self::established_cookie`] says.
+    pub fn cookie_at_the_kernel(&self) -> Option<u64> {
+        match self.protocol {
+            Protocol::Tcp => self.established_cookie(),
+            Protocol::Udp => {
+                let found = beeline_tcp::receiver(self.namespace_cookie, self.tuple).ok()?;
+                Some(self.datagrams_cookie(found.cookie))
+            }
+        }
     }
 
     /// The address of this end; one of IPv4 also where the socket has it as IPv6.
@@ -115,7 +154,11 @@ impl ConnectionEnds {
     }
 
     fn spot(self, table: &Table) -> Option<Spot> {
-        table.key().spot(self.namespace_cookie, self.tuple)
+        let space = match self.protocol {
+            Protocol::Tcp => self.namespace_cookie,
+            Protocol::Udp => self.namespace_cookie ^ OF_DATAGRAMS,
+        };
+        table.key().spot(space, self.tuple)
     }
 }
 

@@ -5,7 +5,7 @@
 mod harness;
 
 use std::collections::BTreeSet;
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -163,6 +163,38 @@ fn kernel_confirms_the_ends_of_a_real_connection() {
     client.shutdown(Shutdown::Both).unwrap();
     assert_eq!(ends.established_cookie(), None);
     assert!(ConnectionEnds::of(&listener).is_err());
+}
+
+#[test]
+fn kernel_confirms_two_sockets_of_datagrams_that_are_not_connected() {
+    let folder = TestFolder::new();
+    let ours = folder.open().pairs(Box::new(ConnectionEnds::cookie_at_the_kernel), MEMORY_BYTES).unwrap();
+    let [server, one, two] = [0; 3].map(|_| UdpSocket::bind("127.0.0.1:0").unwrap());
+    let ends = |own: &UdpSocket, other: &UdpSocket| {
+        let namespace = beeline_tcp::netns_cookie(own).unwrap();
+        let [own, other] = [own, other].map(|socket| socket.local_addr().unwrap());
+        ConnectionEnds::of_datagrams(namespace, own, other)
+    };
+    let cookie = |own: &UdpSocket, other: &UdpSocket| {
+        ends(own, other).datagrams_cookie(beeline_tcp::cookie(own).unwrap())
+    };
+    let meet = |own, other| ours.meet(cookie(own, other), &ends(own, other)).unwrap();
+    // One socket has a number for each of the others.
+    assert_ne!(cookie(&server, &one), cookie(&server, &two));
+    for client in [&one, &two] {
+        assert!(matches!(meet(client, &server), Met::NotYet));
+        let other = cookie(client, &server);
+        assert!(matches!(meet(&server, client), Met::ThisProcess { other_cookie } if other_cookie == other));
+        assert_eq!(ends(client, &server).cookie_at_the_kernel(), Some(other));
+    }
+    // The same addresses of TCP are another connection.
+    let [own, other] = [&one, &server].map(|socket| socket.local_addr().unwrap());
+    let stream = ConnectionEnds::new(beeline_tcp::netns_cookie(&one).unwrap(), own, other);
+    assert!(matches!(ours.meet(77, &stream), Ok(Met::NotYet)));
+    assert_eq!(stream.cookie_at_the_kernel(), None);
+    // The kernel gives nothing to a socket that is connected to somebody else.
+    one.connect(two.local_addr().unwrap()).unwrap();
+    assert_eq!(ends(&one, &server).cookie_at_the_kernel(), None);
 }
 
 #[test]

@@ -23,10 +23,14 @@
 //!
 //! Measured on a guest of two cores (Linux 6.18, both ends on one thread, medians of one run) by `cargo run --release -p beeline-tcp --example call_cost`.
 //!
+//! Of UDP it says which socket a datagram comes to ([`receiver()`]), from which address ([`source_towards`]), and which options are neutral there
+//! ([`is_neutral_for_datagrams`]): record 0069.
+//!
 //! Which bytes go by which path is in `host/ledger`. Record 0071.
 
 mod bytes;
 mod counts;
+mod datagrams;
 mod ends;
 mod find;
 #[cfg(fuzzing)]
@@ -40,6 +44,7 @@ mod tuple;
 
 pub use bytes::{Peeked, TakeError, peek, reset, send, take};
 pub use counts::{CountError, Side, given, state, taken};
+pub use datagrams::{is_neutral_for_datagrams, is_of_this_host, is_udp, receiver, source_towards};
 pub use ends::{NoOtherSocket, OtherSocket, cookie, established, is_tcp, netns_cookie, other_socket};
 pub use find::{find, is_supported};
 pub use listed::Listed;

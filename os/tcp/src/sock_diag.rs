@@ -1,4 +1,4 @@
-//! One socket of TCP as the kernel lists it, asked for by its two addresses over netlink (`NETLINK_SOCK_DIAG`).
+//! One socket of TCP or UDP as the kernel lists it, asked for by its two addresses over netlink (`NETLINK_SOCK_DIAG`).
 //!
 //! The list is of this thread's network namespace. The kernel's answers are checked all the same: what does not fit the question is
 //! no answer.
@@ -20,6 +20,7 @@ const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const NLMSG_ERROR: u16 = 2;
 const NLM_F_REQUEST: u16 = 1;
 const IPPROTO_TCP: u8 = 6;
+const IPPROTO_UDP: u8 = 17;
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 /// Of a netlink message, behind which the answer follows.
@@ -53,9 +54,20 @@ impl Question {
 
     /// The connection with these addresses, else the socket that listens at the first, and the addresses of what was found.
     pub(crate) fn ask_raw(self, tuple: Tuple) -> Result<Option<(Tuple, Listed)>, Errno> {
+        self.put(&request(IPPROTO_TCP, tuple))
+    }
+
+    /// The socket of UDP to which the kernel gives a datagram that comes from `tuple.remote` to `tuple.local`, and its own addresses: unspecified
+    /// where it has none.
+    pub(crate) fn ask_for_receiver(self, tuple: Tuple) -> Result<Option<(Tuple, Listed)>, Errno> {
+        // Of this protocol the kernel takes the first address for the one that the datagram comes from.
+        self.put(&request(IPPROTO_UDP, tuple.mirrored()))
+    }
+
+    fn put(self, request: &[u8]) -> Result<Option<(Tuple, Listed)>, Errno> {
         let socket = self.0.as_fd();
         let kernel = SocketAddrNetlink::new(0, 0);
-        retry(|| rustix::net::sendto(socket, &request(tuple), SendFlags::empty(), &kernel))?;
+        retry(|| rustix::net::sendto(socket, request, SendFlags::empty(), &kernel))?;
         let mut buffer = [0; MAX_ANSWER_BYTES];
         loop {
             // The answer is there when the question has been sent: the kernel gives it meanwhile.
@@ -76,14 +88,14 @@ impl AsFd for Question {
     }
 }
 
-fn request(tuple: Tuple) -> [u8; REQUEST_BYTES] {
+fn request(protocol: u8, tuple: Tuple) -> [u8; REQUEST_BYTES] {
     let mut bytes = [0; REQUEST_BYTES];
     bytes[0..4].copy_from_slice(&(REQUEST_BYTES as u32).to_ne_bytes());
     bytes[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
     bytes[6..8].copy_from_slice(&NLM_F_REQUEST.to_ne_bytes());
     bytes[8..12].copy_from_slice(&SERIAL.to_ne_bytes());
     bytes[16] = if tuple.local.is_ipv4() { AF_INET } else { AF_INET6 };
-    bytes[17] = IPPROTO_TCP;
+    bytes[17] = protocol;
     bytes[20..24].copy_from_slice(&u32::MAX.to_ne_bytes());
     let id = &mut bytes[24..];
     id[0..2].copy_from_slice(&tuple.local.port().to_be_bytes());

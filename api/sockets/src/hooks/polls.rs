@@ -91,7 +91,7 @@ fn own_bell() -> Option<std::sync::Arc<OwnBell>> {
 fn before_poll(number: c_int) {
     share(number, Why::Poll);
     if let Some(known) = known(number) {
-        guarded(|| known.sockets.endpoint_to_wait_for(known.socket));
+        guarded(|| known.sockets.carried_to_wait_for(known.socket));
     }
 }
 

@@ -5,7 +5,7 @@ use core::slice;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use beeline_socket_engine::Endpoint;
+use beeline_socket_engine::Carried;
 use beeline_socket_engine::readiness::{Change, Clock, EpollKernel, Set};
 use beeline_socket_rules::Why;
 use libc::{epoll_event, sigset_t, timespec};
@@ -44,7 +44,7 @@ fn created(number: c_int) -> c_int {
 }
 
 /// The set of this process that has the number.
-fn set(number: c_int) -> Option<&'static Set<&'static Endpoint>> {
+fn set(number: c_int) -> Option<&'static Set<Carried>> {
     running()?.sets().find(number)
 }
 
@@ -83,7 +83,7 @@ pub unsafe fn epoll_ctl(number: c_int, operation: c_int, member: c_int, event: *
             share(member, Why::SetNested);
         }
         let watched =
-            known(member).and_then(|known| guarded(|| known.sockets.endpoint_to_wait_for(known.socket)));
+            known(member).and_then(|known| guarded(|| known.sockets.carried_to_wait_for(known.socket)));
         let changed = guarded(|| sockets.sets().changed(borrowed(number), change, member, watched, asked));
         if let Err(refusal) = changed
             && change != Change::Delete

@@ -38,6 +38,7 @@ pub fn text(look: &Look) -> String {
     each(&mut text, look, "spins", "Waits that ended before a sleep.", one(|it| it.spins));
     each(&mut text, look, "sleeps", "Waits that slept.", one(|it| it.sleeps));
     each(&mut text, look, "rings", "Sleepers that were woken.", one(|it| it.rings));
+    each(&mut text, look, "dropped", "Datagrams for which a window had no room.", one(|it| it.dropped));
     heading(&mut text, "beeline_socket_ended_total", "counter", "Connections that have ended.");
     for process in &look.processes {
         for ended in &process.ended {

@@ -50,6 +50,7 @@ pub struct Connection {
     pub spins: u64,
     pub sleeps: u64,
     pub rings: u64,
+    pub dropped: u64,
     pub why: Option<&'static str>,
     pub reason: Option<&'static str>,
     #[serde(skip)]
@@ -133,6 +134,7 @@ impl Connection {
             spins: row.spins,
             sleeps: row.sleeps,
             rings: row.rings,
+            dropped: row.dropped,
             why: row.why.map(|why| why.name()),
             reason: row.why.map(|why| why.sentence()),
             directions,

@@ -66,6 +66,7 @@ pub(super) mod row {
     pub(in crate::board) const SLEEPS: usize = 24;
     /// In a third line, which either side may write: the process at the other end.
     pub(in crate::board) const PEER_PID: usize = 28;
+    pub(in crate::board) const DROPPED: usize = 29;
 
     /// Words of a direction, from [`SENDING`] or [`RECEIVING`] on.
     pub(in crate::board) const CARRIER: usize = 0;
@@ -190,5 +191,6 @@ fn row_of(bytes: &[u8]) -> RowView {
         rings: at(row::RINGS),
         spins: at(row::SPINS),
         sleeps: at(row::SLEEPS),
+        dropped: at(row::DROPPED),
     }
 }

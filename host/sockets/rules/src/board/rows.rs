@@ -51,6 +51,11 @@ impl Row {
         self.count(row::SENDING, carrier, bytes);
     }
 
+    /// A datagram was dropped, since the window had no room for it. By the sending side.
+    pub fn dropped(&self) {
+        self.add(row::DROPPED, 1);
+    }
+
     /// Bytes are sent by this from now on; a change is counted. By the sending side.
     pub fn sends_by(&self, carrier: Carrier) {
         self.change(row::SENDING, carrier);

@@ -56,6 +56,8 @@ pub struct RowView {
     pub spins: u64,
     /// Waits that slept.
     pub sleeps: u64,
+    /// Datagrams for which a window had no room.
+    pub dropped: u64,
 }
 
 /// One direction of a connection.

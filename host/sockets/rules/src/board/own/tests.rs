@@ -39,6 +39,7 @@ fn what_is_counted_is_seen_and_a_file_goes_with_its_board() {
     row.sent(Carrier::Window, 24);
     row.sends_by(Carrier::Socket);
     row.rang();
+    row.dropped();
     row.received(Carrier::Window, 7);
     row.receives_by(Carrier::Window);
     row.spin_paid();
@@ -79,6 +80,7 @@ fn what_is_counted_is_seen_and_a_file_goes_with_its_board() {
         rings: 1,
         spins: 2,
         sleeps: 1,
+        dropped: 1,
     };
     assert_eq!(view.rows, [expected]);
     drop(row);

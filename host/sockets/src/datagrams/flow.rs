@@ -1,0 +1,223 @@
+//! What one socket of UDP has with one other address: how often, and how far two processes are with it.
+
+use std::net::SocketAddr;
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::{Duration, Instant};
+
+use beeline_socket_rules::{Row, Why};
+
+use crate::endpoint::AgreedSlot;
+use crate::forks::OfProcess;
+use crate::lock::locked;
+
+/// So many datagrams to or from an address, within this time, are worth a window of some ten KiB each way.
+const WORTH_DATAGRAMS: u32 = 64;
+const WORTH_WITHIN: Duration = Duration::from_millis(100);
+/// So many of them have to have come by the kernel, so that it is known that it gives them to this socket.
+const HEARD_BEFORE_OFFER: u64 = 8;
+
+/// The kernel carries it, and it is counted.
+const COUNTED: u8 = 0;
+/// The process at the other end is looked for.
+const MEETING: u8 = 1;
+const AGREED: u8 = 2;
+/// The other socket has ended. One that has its address next may be worth another flow.
+const OVER: u8 = 3;
+/// The kernel's for ever.
+const FORBIDDEN: u8 = 4;
+
+#[derive(Debug)]
+pub(crate) struct Flow {
+    /// As the program's calls have it.
+    pub(crate) remote: SocketAddr,
+    number: RawFd,
+    stage: AtomicU8,
+    cookie: AtomicU64,
+    tally: Mutex<Tally>,
+    /// Datagrams that came from there, by either path.
+    heard: AtomicU64,
+    live: Mutex<Option<Arc<Live>>>,
+    /// The same, to see whether anybody has it still.
+    held: Mutex<Weak<Live>>,
+    row: Mutex<Option<Arc<Row>>>,
+    /// Told when the processes have agreed: the socket's.
+    has_agreed: &'static AtomicBool,
+}
+
+#[derive(Debug)]
+struct Tally {
+    since: Instant,
+    datagrams: u32,
+}
+
+/// A place in the memory of two processes. The place is free for others once both have dropped all of these.
+#[derive(Debug)]
+pub(crate) struct Live {
+    agreed: AgreedSlot,
+    cookie: u64,
+}
+
+/// Cookies of flows whose places are used no more, for the thread that says so.
+static RELEASED: OfProcess<Mutex<Vec<u64>>> = OfProcess::new();
+
+/// Takes what has been released since the last call.
+pub(crate) fn released() -> Vec<u64> {
+    RELEASED
+        .get_or_init(Mutex::default)
+        .map(|released| std::mem::take(&mut *locked(released)))
+        .unwrap_or_default()
+}
+
+impl Live {
+    pub(crate) fn slot(&self) -> &crate::memory::Slot {
+        &self.agreed.slot
+    }
+
+    /// Whether the process at the other end has ended.
+    pub(crate) fn has_departed(&self) -> bool {
+        self.agreed.peer.as_ref().is_some_and(|peer| peer.departure().is_some())
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        if let Some(released) = RELEASED.get_or_init(Mutex::default) {
+            locked(released).push(self.cookie);
+        }
+    }
+}
+
+impl Flow {
+    pub(crate) fn new(remote: SocketAddr, number: RawFd, has_agreed: &'static AtomicBool) -> Self {
+        Flow {
+            remote,
+            number,
+            stage: AtomicU8::new(COUNTED),
+            cookie: AtomicU64::new(0),
+            tally: Mutex::new(Tally { since: Instant::now(), datagrams: 0 }),
+            heard: AtomicU64::new(0),
+            live: Mutex::new(None),
+            held: Mutex::default(),
+            row: Mutex::new(None),
+            has_agreed,
+        }
+    }
+
+    /// Counts a datagram that the kernel carries. Whether the flow has become worth a window with it: once.
+    pub(crate) fn count(&self) -> bool {
+        if self.stage.load(Ordering::Relaxed) != COUNTED {
+            return false;
+        }
+        let mut tally = locked(&self.tally);
+        tally.datagrams += 1;
+        // The clock is read where it can matter.
+        if tally.datagrams < WORTH_DATAGRAMS {
+            return false;
+        }
+        let now = Instant::now();
+        let is_worth_it = now - tally.since <= WORTH_WITHIN;
+        *tally = Tally { since: now, datagrams: 0 };
+        is_worth_it && self.come_to(COUNTED, MEETING)
+    }
+
+    fn come_to(&self, from: u8, to: u8) -> bool {
+        self.stage.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// A datagram came from there.
+    #[inline]
+    pub(crate) fn hear(&self) {
+        let heard = self.heard.fetch_add(1, Ordering::Relaxed) + 1;
+        if heard == HEARD_BEFORE_OFFER && self.stage.load(Ordering::Relaxed) == AGREED {
+            self.has_agreed.store(true, Ordering::Release);
+        }
+    }
+
+    pub(crate) fn heard(&self) -> u64 {
+        self.heard.load(Ordering::Relaxed)
+    }
+
+    /// Whether it is known that the kernel gives this socket what comes from there.
+    pub(crate) fn is_heard_enough(&self) -> bool {
+        self.heard() >= HEARD_BEFORE_OFFER
+    }
+
+    /// The process at the other end is looked for, by this cookie.
+    pub(crate) fn look_for(&self, cookie: u64) {
+        self.cookie.store(cookie, Ordering::Relaxed);
+    }
+
+    /// Whether the process at the other end is looked for still.
+    pub(crate) fn is_wanted(&self, cookie: u64) -> bool {
+        self.stage.load(Ordering::Acquire) == MEETING && self.cookie.load(Ordering::Relaxed) == cookie
+    }
+
+    pub(crate) fn number(&self) -> RawFd {
+        self.number
+    }
+
+    /// Both processes know it.
+    pub(crate) fn agree(&self, agreed: AgreedSlot) {
+        let live = Live { agreed, cookie: self.cookie.load(Ordering::Relaxed) };
+        let live = Arc::new(live);
+        *locked(&self.held) = Arc::downgrade(&live);
+        *locked(&self.live) = Some(live);
+        if self.come_to(MEETING, AGREED) {
+            locked(&self.row).iter().for_each(|row| row.set_why(None));
+            self.has_agreed.store(true, Ordering::Release);
+        } else {
+            // It has ended meanwhile.
+            self.leave();
+        }
+    }
+
+    /// What both processes have agreed on, once the other side's words are in order.
+    pub(crate) fn live(&self) -> Option<Arc<Live>> {
+        if self.stage.load(Ordering::Acquire) != AGREED {
+            return None;
+        }
+        let live = locked(&self.live).clone()?;
+        live.agreed.slot.is_open(live.agreed.other_cookie).then_some(live)
+    }
+
+    /// Whether the processes have agreed, and the other side's words are not in order yet.
+    pub(crate) fn is_opening(&self) -> bool {
+        self.stage.load(Ordering::Acquire) == AGREED && self.live().is_none()
+    }
+
+    /// The kernel's for ever.
+    pub(crate) fn forbid(&self, why: Why) {
+        tracing::debug!(number = self.number, remote = %self.remote, ?why, "datagrams go by the kernel");
+        locked(&self.row).iter().for_each(|row| row.set_why(Some(why)));
+        self.leave();
+        self.stage.store(FORBIDDEN, Ordering::Release);
+    }
+
+    /// Whether it has ended, and nobody has its place any more, so that another one of the same two sockets' addresses may begin.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.stage.load(Ordering::Acquire) == OVER && locked(&self.held).strong_count() == 0
+    }
+
+    /// Ends it: the other side is told, and its place is free once nobody here reads what is left in the window.
+    pub(crate) fn leave(&self) {
+        self.stage.store(OVER, Ordering::Release);
+        if let Some(live) = locked(&self.live).take() {
+            live.slot().end_datagrams();
+        }
+    }
+
+    pub(crate) fn list(&self, row: Row) {
+        row.set_why(Some(Why::PeerUnknown));
+        *locked(&self.row) = Some(Arc::new(row));
+    }
+
+    pub(crate) fn row(&self) -> Option<Arc<Row>> {
+        locked(&self.row).clone()
+    }
+
+    pub(crate) fn set_peer_pid(&self, pid: u32) {
+        locked(&self.row).iter().for_each(|row| row.set_peer_pid(pid));
+    }
+}

@@ -1,0 +1,263 @@
+//! What is sent to one address by a window, and when that begins and ends.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use beeline_mmio::{StoreWindow, fence, membarrier};
+use beeline_socket_rules::{Carrier, Row};
+use beeline_window::{Sent, Writer};
+
+use super::flow::{Flow, Live};
+use crate::held;
+use crate::memory::OtherSleeper;
+use crate::sleepers::ring;
+use crate::words::Credits;
+
+/// Of the word before a datagram: the sender came from the kernel's path just before.
+pub(crate) const BEGINS: u64 = 1;
+pub(crate) const PREFIX_BYTES: usize = 8;
+
+/// What the kernel may put off is behind the sender's stores if it has sent nothing by the kernel for so long.
+const QUIET: Duration = Duration::from_millis(1);
+/// A sender that never pauses and hears nothing makes a pause itself, after so many datagrams by the kernel.
+const BUSY_DATAGRAMS: u32 = 256;
+/// How long a sender looks for room. A receiver that runs makes some within it.
+const ROOM_WITHIN: Duration = Duration::from_micros(50);
+/// Behind a window that stayed full, so many datagrams go by the kernel, and up to so many times two more each time.
+const REST_BEHIND_FULL: u32 = 64;
+const MOST_FULL: u32 = 10;
+/// The longest datagrams of IPv4 and IPv6.
+const LONGEST_V4: usize = 65_507;
+const LONGEST_V6: usize = 65_527;
+
+pub(crate) struct Outgoing {
+    pub(crate) flow: Arc<Flow>,
+    live: Arc<Live>,
+    window: Option<Writer<StoreWindow, Credits>>,
+    is_up: bool,
+    /// Whether the next datagram is the first by the window.
+    begins: bool,
+    /// The line of that datagram.
+    began_at: u64,
+    /// Lines that the receiver had freed when it was last waited for in vain.
+    stuck_at: Option<u64>,
+    sent_by_kernel_at: Instant,
+    /// What had come from there when the last one went by the kernel.
+    heard_before: u64,
+    busy: u32,
+    rest: u32,
+    fulls: u32,
+    needs_fence: bool,
+    sleepers: [Option<(u16, OtherSleeper)>; 4],
+    row: Option<Arc<Row>>,
+}
+
+/// What became of a datagram for which [`Route::Window`] was said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Put {
+    Stored,
+    /// The kernel would have dropped it, too.
+    Dropped,
+    /// It is the kernel's, and those behind it.
+    Kernel,
+}
+
+/// Which path a datagram takes.
+pub(crate) enum Route {
+    Window,
+    Kernel,
+    /// By the window, after a pause in which nothing is sent.
+    Pause(Duration),
+    /// The other side takes nothing any more.
+    Over,
+}
+
+impl Outgoing {
+    pub(crate) fn new(flow: &Arc<Flow>, live: Arc<Live>) -> Self {
+        Outgoing {
+            flow: Arc::clone(flow),
+            live,
+            window: None,
+            is_up: false,
+            begins: false,
+            began_at: 0,
+            stuck_at: None,
+            sent_by_kernel_at: Instant::now(),
+            heard_before: flow.heard(),
+            busy: 0,
+            rest: 0,
+            fulls: 0,
+            needs_fence: !membarrier::is_registered(),
+            sleepers: [const { None }; 4],
+            row: flow.row(),
+        }
+    }
+
+    pub(crate) fn remote(&self) -> SocketAddr {
+        self.flow.remote
+    }
+
+    pub(crate) fn is_up(&self) -> bool {
+        self.is_up
+    }
+
+    /// Where the next datagram goes. `is_alone`: no other call is giving the socket one.
+    #[inline]
+    pub(crate) fn route(&mut self, is_alone: impl FnOnce() -> bool) -> Route {
+        // One load each: the receiver says that it has ended, and the domain that its process is gone.
+        if self.live.slot().has_ended_datagrams() || self.live.has_departed() {
+            return Route::Over;
+        }
+        // Somebody has said that windows are to be left alone (`beeline fabric down`).
+        if held::are_down() {
+            return Route::Kernel;
+        }
+        if self.is_up { Route::Window } else { self.try_up(is_alone) }
+    }
+
+    #[cold]
+    fn try_up(&mut self, is_alone: impl FnOnce() -> bool) -> Route {
+        if self.rest > 0 {
+            self.rest -= 1;
+            return Route::Kernel;
+        }
+        if self.window.is_none() {
+            self.window = self.live.slot().offered_window();
+        }
+        let Some(window) = &mut self.window else { return Route::Kernel };
+        // All of it, so that the receiver comes to the first datagram while there is room.
+        if !is_alone() || window.refresh().ok() != Some(window.lines()) {
+            return Route::Kernel;
+        }
+        let since = self.sent_by_kernel_at.elapsed();
+        if since < QUIET && self.flow.heard() == self.heard_before {
+            self.busy += 1;
+            if self.busy < BUSY_DATAGRAMS {
+                return Route::Kernel;
+            }
+            return Route::Pause(QUIET - since);
+        }
+        (self.is_up, self.begins, self.busy) = (true, true, 0);
+        self.row.iter().for_each(|row| row.sends_by(Carrier::Window));
+        Route::Window
+    }
+
+    /// Stores a datagram, if it is not too long for anybody, and the receiver makes room.
+    #[inline]
+    pub(crate) fn send(&mut self, payload: &[u8]) -> Put {
+        let longest = match self.flow.remote {
+            SocketAddr::V6(remote) if remote.ip().to_ipv4_mapped().is_none() => LONGEST_V6,
+            _ => LONGEST_V4,
+        };
+        if payload.len() > longest {
+            // The kernel sends it no further.
+            return Put::Kernel;
+        }
+        let Some(window) = &mut self.window else { return Put::Kernel };
+        let (prefix, start) = (if self.begins { BEGINS } else { 0 }, window.position().0);
+        let mut full_since = None;
+        loop {
+            match window.try_send_prefixed(prefix, payload) {
+                Ok(Sent::Sent) => break,
+                Ok(Sent::Full) => {}
+                // Longer than the window, or credits that cannot be.
+                Err(error) => {
+                    tracing::debug!(%error, "a datagram goes by the kernel");
+                    self.go_down();
+                    return Put::Kernel;
+                }
+            }
+            let freed = start + u64::from(window.free_lines()) - u64::from(window.lines());
+            let since = *full_since.get_or_insert_with(Instant::now);
+            if self.stuck_at == Some(freed) || since.elapsed() >= ROOM_WITHIN {
+                self.stuck_at = Some(freed);
+                return self.overflow(freed);
+            }
+            std::hint::spin_loop();
+        }
+        if self.begins {
+            (self.begins, self.began_at) = (false, start);
+            self.fulls = self.fulls.saturating_sub(1);
+        }
+        self.stuck_at = None;
+        self.row.iter().for_each(|row| row.sent(Carrier::Window, payload.len()));
+        self.wake();
+        Put::Stored
+    }
+
+    /// The window stays full. Behind the first datagram by it the receiver empties the kernel's queue before: what is sent there now would come too early until
+    /// the receiver has taken that one.
+    #[cold]
+    fn overflow(&mut self, freed: u64) -> Put {
+        self.wake();
+        if freed <= self.began_at {
+            self.row.iter().for_each(|row| row.dropped());
+            return Put::Dropped;
+        }
+        self.rest = REST_BEHIND_FULL << self.fulls;
+        self.fulls = (self.fulls + 1).min(MOST_FULL);
+        self.go_down();
+        Put::Kernel
+    }
+
+    /// Sends by the kernel from now on, until it is tried again.
+    pub(crate) fn go_down(&mut self) {
+        if std::mem::take(&mut self.is_up) {
+            self.row.iter().for_each(|row| row.sends_by(Carrier::Socket));
+        }
+    }
+
+    /// A call that the engine does not make is about to send one by the kernel. The receiver gets some time to take the first one by the window before.
+    #[cold]
+    pub(crate) fn is_passed_by(&mut self) {
+        let since = Instant::now();
+        while self.is_up
+            && let Some(window) = &mut self.window
+            && let Ok(free) = window.refresh()
+            && window.position().0 + u64::from(free) <= self.began_at + u64::from(window.lines())
+            && since.elapsed() < ROOM_WITHIN
+        {
+            std::hint::spin_loop();
+        }
+        self.sends_by_kernel(0);
+    }
+
+    /// One goes by the kernel.
+    pub(crate) fn sends_by_kernel(&mut self, bytes: usize) {
+        self.go_down();
+        (self.sent_by_kernel_at, self.heard_before) = (Instant::now(), self.flow.heard());
+        self.row.iter().for_each(|row| row.sent(Carrier::Socket, bytes));
+    }
+
+    /// Rings whoever sleeps at the other end.
+    #[inline]
+    fn wake(&mut self) {
+        if self.needs_fence {
+            fence::order_all();
+        }
+        let wants = self.live.slot().wants_rung();
+        if wants != 0 {
+            // A set of the other side tells each arrival as an edge.
+            self.live.slot().count_sent();
+            self.wake_each(wants);
+        }
+    }
+
+    fn wake_each(&mut self, wants: u64) {
+        let memory = self.live.slot().memory();
+        for (place, last) in self.sleepers.iter_mut().enumerate() {
+            let id = (wants >> (16 * place)) as u16;
+            if id == 0 {
+                continue;
+            }
+            if last.as_ref().is_none_or(|(last, _)| *last != id) {
+                *last = Some((id, memory.other_sleeper(id)));
+            }
+            if let Some(address) = last.as_ref().and_then(|(_, sleeper)| sleeper.to_ring(memory)) {
+                self.row.iter().for_each(|row| row.rang());
+                ring(&address);
+            }
+        }
+    }
+}

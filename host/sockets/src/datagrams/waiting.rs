@@ -1,0 +1,157 @@
+//! Waiting of one receive: it looks for a while, and then sleeps on the socket and a bell.
+
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use beeline_socket_rules::Spin;
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, socket_timeout};
+
+use super::socket::{DatagramSocket, Reader};
+use crate::lock::Held;
+use crate::process::Process;
+use crate::sleepers::OwnBell;
+
+/// Looks at windows between two looks at the clock.
+const LOOKS: u32 = 64;
+/// How long the kernel is left alone while windows have nothing.
+const KERNEL_EVERY: Duration = Duration::from_micros(20);
+/// Halvings of the time of spinning, where it did not pay.
+const MOST_SHIFT: u8 = 4;
+/// How long a thread sleeps that nobody can ring.
+const UNRUNG: Duration = Duration::from_millis(1);
+
+/// What a call that found nothing does next.
+pub(crate) enum Pause {
+    Again,
+    /// It has ended without a datagram.
+    Over(Errno),
+}
+
+pub(crate) struct Waiting<'a> {
+    process: &'a Process,
+    socket: BorrowedFd<'a>,
+    waits: bool,
+    looks: u32,
+    has_slept: bool,
+    /// Whether the kernel is looked at beside windows. The first look is at everything that there is.
+    is_kernel_due: bool,
+    started: Option<Started>,
+}
+
+struct Started {
+    at: Instant,
+    spins_since: Instant,
+    kernel_looked_at: Instant,
+    is_last_look: bool,
+}
+
+impl<'a> Waiting<'a> {
+    pub(crate) fn new(process: &'a Process, socket: BorrowedFd<'a>, waits: bool) -> Self {
+        Waiting { process, socket, waits, looks: 0, has_slept: false, is_kernel_due: !waits, started: None }
+    }
+
+    pub(crate) fn is_kernel_due(&self) -> bool {
+        self.is_kernel_due
+    }
+
+    /// Whether it found nothing at first, and what it waited for before it slept.
+    pub(crate) fn has_paid(&self) -> bool {
+        self.looks > 0 && !self.has_slept
+    }
+
+    /// Lets go of the lock, and waits a little.
+    pub(crate) fn pause(&mut self, own: &DatagramSocket, mut reader: Held<'_, Reader>) -> Pause {
+        if !self.waits {
+            return Pause::Over(Errno::AGAIN);
+        }
+        std::hint::spin_loop();
+        self.looks += 1;
+        if self.looks.is_multiple_of(LOOKS) || self.is_kernel_due {
+            let now = Instant::now();
+            let fresh = Started { at: now, spins_since: now, kernel_looked_at: now, is_last_look: false };
+            let started = self.started.get_or_insert(fresh);
+            let is_spent = match self.process.rules().spin {
+                Spin::For(spin) => now - started.spins_since >= spin / (1 << reader.spin_shift),
+                Spin::Forever => false,
+            };
+            if is_spent && started.is_last_look {
+                reader.spin_shift = (reader.spin_shift + 1).min(MOST_SHIFT);
+                drop(reader);
+                return self.sleep(own);
+            }
+            // Before it sleeps it looks at everything once.
+            self.is_kernel_due = is_spent || now - started.kernel_looked_at >= KERNEL_EVERY;
+            started.is_last_look = is_spent;
+            if self.is_kernel_due {
+                started.kernel_looked_at = now;
+            }
+        }
+        drop(reader);
+        if own.wanted.load(Ordering::Relaxed) > 0 {
+            std::thread::yield_now();
+        }
+        Pause::Again
+    }
+
+    #[cold]
+    fn sleep(&mut self, own: &DatagramSocket) -> Pause {
+        let now = Instant::now();
+        // Counted from when the call first has to wait.
+        let began = self.started.as_ref().map_or(now, |started| started.at);
+        let ends_at = match socket_timeout(self.socket, Timeout::Recv) {
+            Ok(timeout) => timeout.and_then(|timeout| began.checked_add(timeout)),
+            Err(errno) => return Pause::Over(errno),
+        };
+        self.has_slept = true;
+        let slept = self.sleep_until(own, ends_at.map(|ends_at| ends_at.saturating_duration_since(now)));
+        let now = Instant::now();
+        self.is_kernel_due = true;
+        if let Some(started) = &mut self.started {
+            (started.spins_since, started.kernel_looked_at, started.is_last_look) = (now, now, false);
+        }
+        match slept {
+            Err(Errno::INTR) if ends_at.is_none() && self.process.restarts_calls() => Pause::Again,
+            Err(errno) => Pause::Over(errno),
+            Ok(()) if ends_at.is_some_and(|ends_at| ends_at <= now) => Pause::Over(Errno::AGAIN),
+            Ok(()) => Pause::Again,
+        }
+    }
+
+    fn sleep_until(&self, own: &DatagramSocket, left: Option<Duration>) -> Result<(), Errno> {
+        let bell = OwnBell::of_this_thread().ok().filter(|bell| own.add_bell(bell));
+        let Some(bell) = bell else {
+            let left = left.map_or(UNRUNG, |left| left.min(UNRUNG));
+            return self.process.sleep(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(left));
+        };
+        bell.announce();
+        let asleep = Asleep { own, bell: &bell };
+        if own.has_news() {
+            return Ok(());
+        }
+        let ringing = bell.bell();
+        let mut watched = [PollFd::new(&self.socket, PollFlags::IN), PollFd::new(&ringing, PollFlags::IN)];
+        let slept = self.process.sleep(&mut watched, left);
+        if !watched[1].revents().is_empty() {
+            bell.clear();
+        }
+        drop(asleep);
+        slept
+    }
+}
+
+/// A thread that has announced that it sleeps.
+struct Asleep<'a> {
+    own: &'a DatagramSocket,
+    bell: &'a OwnBell,
+}
+
+impl Drop for Asleep<'_> {
+    /// Of a thread that is cancelled, too.
+    fn drop(&mut self) {
+        self.bell.withdraw();
+        self.own.remove_bell(self.bell);
+    }
+}

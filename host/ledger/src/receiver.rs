@@ -88,6 +88,11 @@ impl<P: PublishPort, V: ViewPort> Receiver<P, V> {
         if self.at == At::Window { Path::Window } else { Path::Kernel }
     }
 
+    /// Whether bytes of the window are lost, and the sender has not begun anew.
+    pub fn is_lost(&self) -> bool {
+        matches!(self.at, At::Lost { .. })
+    }
+
     /// Bytes of the stream that were taken.
     pub fn taken_bytes(&self) -> u64 {
         self.taken

@@ -305,6 +305,9 @@ impl Endpoint {
         if got.leaves {
             let Some(room) = got.room() else { return Look::Some };
             let found = stream.peek(room, &mut Tcp::new(socket, self.side()));
+            if stream.is_lost() {
+                return Look::Failed(self.lose(socket));
+            }
             return self.found(found, got, socket);
         }
         if read_window(stream, got) {
@@ -317,6 +320,9 @@ impl Endpoint {
         let Some(room) = got.room() else { return Look::Some };
         // Which side it is only a count asks for.
         let found = stream.receive(room, &mut Tcp::new(socket, beeline_tcp::Side::Accepted));
+        if stream.is_lost() {
+            return Look::Failed(self.lose(socket));
+        }
         match self.found(found, got, socket) {
             Look::Some => {
                 if let Some(stream) = &mut reader.stream {
@@ -329,6 +335,13 @@ impl Endpoint {
             }
             look => look,
         }
+    }
+
+    /// Resets a connection whose window was written over: nobody has a copy of what was in it. Its sender may never send again, and could not know.
+    #[cold]
+    fn lose(&self, socket: BorrowedFd<'_>) -> Errno {
+        self.forbid(Why::Lost);
+        self.reset(socket, &"its window was written over")
     }
 
     fn found(
@@ -358,8 +371,7 @@ impl Endpoint {
         let look = || {
             let mut reader = self.lock_reader();
             let Some(stream) = &mut reader.stream else { return (false, false) };
-            // What broke the rules is told to whoever receives.
-            let has_bytes = stream.has_window_bytes().unwrap_or(true);
+            let has_bytes = has_window_news(stream);
             (has_bytes, stream.path() == Path::Window)
         };
         match &*self.quiet.load() {
@@ -381,7 +393,7 @@ impl Endpoint {
     pub(crate) fn is_worth_a_look(&self, reader: Held<'_, Reader>) -> bool {
         let mut reader = reader;
         let Some(stream) = &mut reader.stream else { return true };
-        let has_bytes = stream.has_window_bytes().unwrap_or(true);
+        let has_bytes = has_window_news(stream);
         has_bytes || stream.path() == Path::Window && stream.has_entry().unwrap_or(true)
     }
 }
@@ -400,6 +412,11 @@ fn receive_rest(socket: BorrowedFd<'_>, got: &mut Got<'_, '_>, flags: RecvFlags)
     }
     let mut control = RecvAncillaryBuffer::default();
     rustix::net::recvmsg(socket, got.out, &mut control, flags).map(|received| received.bytes)
+}
+
+/// Whether a receive has something to tell that no readiness of the kernel's does: bytes, or that the rules are broken or the window is lost.
+fn has_window_news(stream: &mut In) -> bool {
+    stream.has_window_bytes().unwrap_or(true) || stream.is_lost()
 }
 
 /// Takes what the window has, as far as there is room. Whether it had something.

@@ -40,6 +40,11 @@ impl<P: PublishPort, V: ViewPort, W: WindowPath, E> Incoming<P, V, W, E> {
         self.ledger.path()
     }
 
+    /// Whether bytes of the window are lost, and the sender has not begun anew.
+    pub fn is_lost(&self) -> bool {
+        self.ledger.is_lost()
+    }
+
     /// Bytes of the stream that were taken.
     pub fn taken_bytes(&self) -> u64 {
         self.ledger.taken_bytes()

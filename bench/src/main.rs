@@ -10,6 +10,7 @@ use beeline_bench::echo;
 use beeline_bench::peer_death::{self, VictimArgs};
 use beeline_bench::segment::{self, ProviderArgs};
 use beeline_bench::sisci;
+use beeline_bench::sockets_programs::{self, ClientArgs};
 use beeline_bench::{BENCHES, Bench, BenchError, Report, Settings};
 use beeline_bench::{find, run_all, to_table, write_csv};
 use beeline_floor::Cores;
@@ -51,6 +52,9 @@ enum Command {
     /// Be a member of a fabric whose segments others use.
     #[command(hide = true)]
     Provider(ProviderArgs),
+    /// Be an end of connections, as any other program.
+    #[command(hide = true)]
+    SocketsClient(ClientArgs),
     /// Be one side of an echo.
     #[command(hide = true)]
     Echo {
@@ -103,6 +107,7 @@ fn main() -> ExitCode {
         Command::Attacker(args) => attack::be_attacker(&args).map(|()| true),
         Command::Acceptor(args) => connect::be_acceptor(&args).map(|()| true),
         Command::Provider(args) => segment::be_provider(&args).map(|()| true),
+        Command::SocketsClient(args) => sockets_programs::be_client(&args).map(|()| true),
         Command::Echo { args } => return play(&args),
     };
     match outcome {

@@ -5,8 +5,8 @@ use beeline_session::with_causes;
 use crate::{
     BenchError, Failed, Report, Settings, byte_stream, bytes, connect, connection, copy_sizes, dma, fan_in,
     frames_under_attack, group, idle, key_value, kv_fill, lap, nic_one_way, nic_rate, peer_death, round_trip,
-    rpc_rate, rpc_ring, rpc_round_trip, segment, simulation, sisci, store, stream, waiter, wake_up,
-    watch_latency, wire_round_trip, work,
+    rpc_rate, rpc_ring, rpc_round_trip, segment, simulation, sisci, sockets_programs, store, stream, waiter,
+    wake_up, watch_latency, wire_round_trip, work,
 };
 
 /// A bench by name.
@@ -180,6 +180,11 @@ pub const BENCHES: &[Bench] = &[
         name: "sisci",
         about: "SISCI by size: sent, there and back, TCP beside it; DMA and what it leaves of the CPU; interrupts (--html FILE draws it)",
         run: sisci::run,
+    },
+    Bench {
+        name: "sockets-programs",
+        about: "redis, memcached, nginx, pgbench, iperf3, sockperf, connects, idle connections: natively and both ends by `beeline run`",
+        run: sockets_programs::run,
     },
     Bench {
         name: "simulation",

@@ -90,7 +90,12 @@ pub extern "C" fn before_fork() {
 
 /// In the parent. A connection that the kernel carries still is the child's from now on, as a server means it that accepts and forks.
 pub extern "C" fn after_fork() {
-    passed_to_programs().for_each(|number| forbid(number, Why::Forked));
+    for number in passed_to_programs() {
+        origin::share(number);
+        if let Some(known) = known(number) {
+            guarded(|| known.sockets.leave_to_child(known.socket));
+        }
+    }
 }
 
 /// The process is a child of fork, with one thread.

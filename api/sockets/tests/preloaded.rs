@@ -188,6 +188,53 @@ fn two_programs_exchange_bytes_most_of_which_the_kernel_never_sees() {
     }
 }
 
+/// A server that forks for each connection, and clients that say what part of their bytes the kernel acknowledged.
+const FORKING: &str = r#"
+import os, socket, struct, sys, time
+def answer(peer):
+    while data := peer.recv(4096): peer.sendall(data)
+listener = socket.create_server(("127.0.0.1", 0))
+server = os.fork()
+if server == 0:
+    kept, own = [], os.getpid()
+    for _ in range(4):
+        peer, address = listener.accept()
+        if os.fork() == 0:
+            listener.close(); answer(peer); os._exit(0)
+        if sys.argv[1] == "keeps": kept.append(peer)
+        elif sys.argv[1] == "forks":
+            # A second child that has it, and does nothing.
+            if os.fork() == 0:
+                while os.getppid() == own: time.sleep(0.05)
+                os._exit(0)
+            peer.close()
+        else: peer.close()
+    os.wait(); os._exit(0)
+peers = [socket.create_connection(listener.getsockname(), timeout=60) for _ in range(4)]
+for turn in range(6000):
+    for peer in peers:
+        peer.sendall(b"x" * 64)
+        got = b""
+        while len(got) < 64: got += peer.recv(64)
+for peer in peers:
+    acknowledged = struct.unpack_from("Q", peer.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256), 120)[0]
+    print("kernel" if acknowledged > 6000 * 64 // 2 else "windows")
+os.kill(server, 9)
+"#;
+
+#[test]
+fn child_that_serves_what_its_parent_accepted_and_closed_is_carried() {
+    let said = |mode: &str| {
+        let ground = Ground::new();
+        let run = Run::of(ground.preloaded("python3").args(["-c", FORKING, mode]));
+        assert!(run.ended_well(), "{run:?}");
+        run.out
+    };
+    assert_eq!(said("closes"), "windows\n".repeat(4));
+    // Somebody else has it still, and could use it.
+    assert_eq!(said("keeps"), "kernel\n".repeat(4));
+}
+
 #[test]
 fn list_of_exported_functions_is_what_programs_call() {
     let said =

@@ -90,7 +90,6 @@ struct Wanted {
     cookie: u64,
     ends: ConnectionEnds,
     since: Instant,
-    pause: Duration,
     due: Instant,
 }
 
@@ -127,7 +126,7 @@ impl Background {
 
     fn look_for(self: &Arc<Self>, place: &Place, whose: Whose, cookie: u64, ends: ConnectionEnds) {
         let now = Instant::now();
-        let wanted = Wanted { whose, cookie, ends, since: now, pause: ASKED_AT_FIRST, due: now };
+        let wanted = Wanted { whose, cookie, ends, since: now, due: now };
         self.ask(Job::Meet(wanted));
         self.start(place);
     }
@@ -371,9 +370,7 @@ impl Worker<'_> {
         }
         match self.pairs.meet(wanted.cookie, &wanted.ends) {
             Ok(Met::NotYet) => {
-                let most = if now - wanted.since < SOON { ASKED_SOON } else { ASKED_LATER };
-                wanted.pause = (wanted.pause * 2).min(most);
-                wanted.due = now + wanted.pause;
+                wanted.due = now + pause_behind(now - wanted.since);
                 return Some(wanted);
             }
             Ok(Met::SameSocket) => wanted.whose.forbid(Why::OwnPeer),
@@ -426,5 +423,23 @@ impl Worker<'_> {
         if let Some(memory) = self.ends_here.remove(&cookie) {
             self.bell.leave(&memory);
         }
+    }
+}
+
+/// How long a connection is left alone that was asked for so long. Two processes agree in some steps, each of which is seen a quarter of that later at most.
+fn pause_behind(asked: Duration) -> Duration {
+    let most = if asked < SOON { ASKED_SOON } else { ASKED_LATER };
+    (asked / 4).clamp(ASKED_AT_FIRST, most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_end_is_asked_for_less_and_less_often() {
+        let pauses =
+            [0, 2, 20, 200, 2_000, 29_000, 60_000].map(|asked| pause_behind(Duration::from_millis(asked)));
+        assert_eq!(pauses.map(|pause| pause.as_millis()), [1, 1, 5, 50, 100, 100, 5_000]);
     }
 }

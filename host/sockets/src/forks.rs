@@ -1,7 +1,10 @@
 //! What is made anew in a child of fork: a lock that a thread of its parent held stays locked for ever there.
 
+use std::os::fd::RawFd;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use beeline_mmio::{MemoryOptions, Region, SharedMemory, Words};
 
 /// Forks in a row that a family may have; the library does nothing in the child of the last.
 const MOST: usize = 256;
@@ -10,6 +13,16 @@ const MOST: usize = 256;
 static FORKS: AtomicU32 = AtomicU32::new(0);
 /// Children that this process has made.
 static CHILDREN: AtomicU32 = AtomicU32::new(0);
+/// The child that is made next or was made last, and this process as its parent counts it: the parent's number, and how many children it had with this one.
+static LAST_CHILD: AtomicU64 = AtomicU64::new(0);
+static BIRTH: AtomicU64 = AtomicU64::new(0);
+
+/// What the processes of a family tell their children: words of descriptors that are closed. It loses some, whose connections stay the kernel's.
+static CLOSED: OnceLock<Option<Region>> = OnceLock::new();
+const CLOSED_WORDS: usize = 1 << 16;
+/// Of a word: the parent's number, its count of children, the descriptor.
+const CHILDREN_BITS: u32 = 26;
+const NUMBER_BITS: u32 = 16;
 
 /// One for each process of a family.
 #[derive(Debug)]
@@ -25,6 +38,7 @@ pub(crate) fn forks() -> u32 {
 pub(crate) fn in_child() {
     FORKS.fetch_add(1, Ordering::Relaxed);
     CHILDREN.store(0, Ordering::Relaxed);
+    BIRTH.store(LAST_CHILD.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
 /// Children that this process has made, or is about to make.
@@ -33,9 +47,53 @@ pub(crate) fn children() -> u32 {
     CHILDREN.load(Ordering::Relaxed)
 }
 
-/// This process is about to make a child.
-pub(crate) fn before_fork() {
-    CHILDREN.fetch_add(1, Ordering::Relaxed);
+/// This process is about to make a child, which has connections of it where there `are_any`.
+pub(crate) fn before_fork(are_any: bool) {
+    let children = CHILDREN.fetch_add(1, Ordering::Relaxed) + 1;
+    LAST_CHILD.store(child(children), Ordering::Relaxed);
+    if are_any {
+        // Before the first child, so that all of the family have the same. Without it connections stay the kernel's.
+        CLOSED.get_or_init(|| {
+            let memory = SharedMemory::create("beeline-closed", CLOSED_WORDS * 8, MemoryOptions::default());
+            memory.and_then(|memory| memory.map_sparse()).ok()
+        });
+    }
+}
+
+/// One of this process's children, by how many there were with it.
+fn child(children: u32) -> u64 {
+    let process = rustix::process::getpid().as_raw_nonzero().get().cast_unsigned();
+    u64::from(process) << CHILDREN_BITS | u64::from(children) & ((1 << CHILDREN_BITS) - 1)
+}
+
+/// Whether this process is the first child that its parent has made since it had so many.
+pub(crate) fn is_first_child_behind(children: u32) -> bool {
+    let mask = (1 << CHILDREN_BITS) - 1;
+    BIRTH.load(Ordering::Relaxed) & mask == u64::from(children.wrapping_add(1)) & mask
+}
+
+/// This process has closed a number that its last child has, and nobody else.
+pub(crate) fn leave_to_last_child(number: RawFd) {
+    if let Some((words, at, word)) = closed(LAST_CHILD.load(Ordering::Relaxed), number) {
+        // Pairs with the load below: what the process did with the socket came before.
+        words.store_release(at, word);
+    }
+}
+
+/// Whether the parent has closed a number that this process has had from it.
+pub(crate) fn parent_has_left(number: RawFd) -> bool {
+    closed(BIRTH.load(Ordering::Relaxed), number)
+        .is_some_and(|(words, at, word)| words.load_acquire(at) == word)
+}
+
+/// Where it stands that a descriptor is a child's alone, and what.
+fn closed(child: u64, number: RawFd) -> Option<(Words, usize, u64)> {
+    let region = CLOSED.get()?.as_ref()?;
+    let number = u16::try_from(number).ok()?;
+    let word = child << NUMBER_BITS | u64::from(number);
+    // Fibonacci hashing: the upper bits.
+    let at = word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - NUMBER_BITS);
+    Some((region.words(0, CLOSED_WORDS), at as usize, word))
 }
 
 impl<T> OfProcess<T> {

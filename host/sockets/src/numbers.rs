@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
 
 use beeline_tcp::Side;
 
-use crate::forks::forks;
+use crate::forks::{self, forks};
 
 /// As many as a process can have (`fs.nr_open`) by default. Those above are the kernel's.
 const MOST: usize = 1 << 20;
@@ -19,10 +19,13 @@ const ACCEPTED: u32 = 2;
 const LISTENER: u32 = 3;
 /// A socket of UDP, of which nothing is known yet.
 const UDP: u32 = 4;
+const LEFT: u32 = 5;
 const SIDE: u32 = 0xff;
 /// Behind the side of a candidate: how many forks led to the process whose it is. A child's are none of its parent's, which may use them too.
 const FORKS_SHIFT: u32 = 8;
 const FORKS: u32 = 0xffff;
+/// Beside the side of a candidate that the process accepted which this one was forked from.
+const OF_PARENT: u32 = 1 << 24;
 /// Beside the index of an endpoint.
 const ENDPOINT: u32 = 1 << 31;
 /// Beside the index of a socket of UDP, and the bit above.
@@ -40,6 +43,8 @@ pub(crate) struct Number {
     writes: AtomicU16,
     messages: AtomicU32,
     bytes: AtomicU32,
+    /// Children that the process had made when the connection began.
+    children: AtomicU32,
 }
 
 /// What a number stands for.
@@ -48,6 +53,10 @@ pub(crate) enum What {
     Unknown,
     /// A connection that is the kernel's so far.
     Candidate(Side),
+    /// A candidate of the process that this one was forked from, which accepted it.
+    OfParent,
+    /// A connection that a child has, and that this process uses by the kernel, if at all.
+    Left,
     /// The endpoint with this index.
     Endpoint(u32),
     /// It has accepted a connection. It stays the kernel's.
@@ -78,7 +87,8 @@ pub(crate) struct Claim {
 
 impl What {
     fn of(word: u32) -> What {
-        let is_own = word >> FORKS_SHIFT == forks() & FORKS;
+        let of_fork = word >> FORKS_SHIFT & FORKS;
+        let is_own = of_fork == forks() & FORKS;
         match word & SIDE {
             _ if word & (ENDPOINT | DATAGRAMS) == ENDPOINT | DATAGRAMS => {
                 What::Datagrams(word & !(ENDPOINT | DATAGRAMS))
@@ -88,13 +98,16 @@ impl What {
             CONNECTED if is_own => What::Candidate(Side::Connected),
             ACCEPTED if is_own => What::Candidate(Side::Accepted),
             LISTENER => What::Listener,
+            ACCEPTED if of_fork == forks().wrapping_sub(1) & FORKS => What::OfParent,
+            LEFT if is_own => What::Left,
             _ => What::Unknown,
         }
     }
 
     fn word(self) -> u32 {
         match self {
-            What::Unknown => UNKNOWN,
+            What::Unknown | What::OfParent => UNKNOWN,
+            What::Left => LEFT | (forks() & FORKS) << FORKS_SHIFT,
             What::Candidate(Side::Connected) => CONNECTED | (forks() & FORKS) << FORKS_SHIFT,
             What::Candidate(Side::Accepted) => ACCEPTED | (forks() & FORKS) << FORKS_SHIFT,
             What::Endpoint(index) => ENDPOINT | index,
@@ -125,6 +138,7 @@ impl Number {
             writes: AtomicU16::new(0),
             messages: AtomicU32::new(0),
             bytes: AtomicU32::new(0),
+            children: AtomicU32::new(0),
         }
     }
 
@@ -155,6 +169,7 @@ impl Number {
         }
         self.messages.store(0, Ordering::Relaxed);
         self.bytes.store(0, Ordering::Relaxed);
+        self.children.store(forks::children(), Ordering::Relaxed);
         self.what.store(candidate.word(), Ordering::Release);
     }
 
@@ -174,6 +189,11 @@ impl Number {
     /// Makes it unknown; what it was.
     pub(crate) fn forget(&self) -> What {
         What::of(self.what.swap(UNKNOWN, Ordering::SeqCst))
+    }
+
+    /// Whether this process has made one child since the connection began.
+    pub(crate) fn has_one_child(&self) -> bool {
+        forks::children() == self.children.load(Ordering::Relaxed).wrapping_add(1)
     }
 
     /// Messages and bytes that went over it since it began.
@@ -203,6 +223,23 @@ impl Claim {
     pub(crate) fn becomes(self, what: What) -> bool {
         let word = &self.number.what;
         word.compare_exchange(self.what, what.word(), Ordering::SeqCst, Ordering::Relaxed).is_ok()
+    }
+
+    /// Makes a candidate of it that its parent accepted, if nobody can have used it: neither the parent before the fork, nor a child that it made
+    /// before this one. Else it is the kernel's.
+    pub(crate) fn take_over(self) {
+        let is_first = forks::is_first_child_behind(self.number.children.load(Ordering::Relaxed));
+        let is_unused = self.number.traffic() == (0, 0);
+        let candidate = What::Candidate(Side::Accepted).word() | OF_PARENT;
+        let what = if is_first && is_unused { candidate } else { UNKNOWN };
+        self.number.children.store(forks::children(), Ordering::Relaxed);
+        // Another thread of this process came to the same.
+        let _ = self.number.what.compare_exchange(self.what, what, Ordering::SeqCst, Ordering::Relaxed);
+    }
+
+    /// Whether no other process of the family has the connection: its parent says so when it closes it.
+    pub(crate) fn is_alone(self, number: RawFd) -> bool {
+        self.what & OF_PARENT == 0 || forks::parent_has_left(number)
     }
 
     /// Begins a call into the kernel, if the number still is what it was.

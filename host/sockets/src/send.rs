@@ -27,12 +27,14 @@ use crate::sleepers::ring;
 use crate::sockets::Sockets;
 use crate::turn::{Step, Turn};
 
-/// How long a sender looks for room, and after that, if its call waits, lets others run, before it goes on through the socket. A receiver that runs
+/// How long a sender looks for room, and after that lets others run, before it goes on through the socket. A receiver that runs
 /// frees a part of the window sooner, and one that was asleep is awake by then.
 const ROOM_SPUN_FOR: Duration = Duration::from_micros(20);
 const ROOM_WITHIN: Duration = Duration::from_micros(500);
 /// How long a sender sleeps on a number that another thread may have closed and used again.
 const CLOSE_IS_SEEN_WITHIN: Duration = Duration::from_millis(10);
+/// The same for a call that does not wait: as long as a receiver takes to wake, since each byte of a large answer would go through the socket else.
+const ROOM_AT_ONCE_WITHIN: Duration = Duration::from_micros(200);
 /// Bytes that the socket is given at a time: between two pieces the window is tried again.
 const PIECE_BYTES: usize = 256 << 10;
 /// Calls that go through the socket before the window is tried again.
@@ -265,7 +267,7 @@ impl Endpoint {
         waits: bool,
         given: &mut Given<'_, '_>,
     ) -> Put {
-        let room_within = if waits { ROOM_WITHIN } else { ROOM_SPUN_FOR };
+        let room_within = if waits { ROOM_WITHIN } else { ROOM_AT_ONCE_WITHIN };
         // Which side it is only a count asks for.
         let mut tcp = Tcp::new(socket, Side::Accepted);
         let mut full_since = None;

@@ -187,10 +187,20 @@ impl Sockets {
                 return Turn::Kernel(Pass::uncounted());
             };
             let step = match what {
-                What::Unknown | What::Listener | What::DatagramCandidate | What::Datagrams(_) => {
+                What::Unknown
+                | What::Left
+                | What::Listener
+                | What::DatagramCandidate
+                | What::Datagrams(_) => {
                     return Turn::Kernel(Pass::uncounted());
                 }
-                What::Candidate(side) if self.is_worth_it(claim) => self.nominate(socket, claim, side),
+                What::OfParent => {
+                    claim.take_over();
+                    Step::Again
+                }
+                What::Candidate(side) if self.is_worth_it(claim) && claim.is_alone(socket.as_raw_fd()) => {
+                    self.nominate(socket, claim, side)
+                }
                 What::Candidate(_) => Step::of(enter_kernel(claim)),
                 What::Endpoint(index) => {
                     let endpoint = endpoint(index);
@@ -247,9 +257,19 @@ impl Sockets {
         let Some(number) = numbers::number(socket.as_raw_fd()) else { return };
         match number.claim().0 {
             What::Unknown | What::Listener => {}
-            What::Candidate(_) | What::DatagramCandidate => _ = number.forget(),
+            What::Candidate(_) | What::OfParent | What::Left | What::DatagramCandidate => _ = number.forget(),
             What::Endpoint(index) => self.forbid_endpoint(endpoint(index), why),
             What::Datagrams(index) => self.forbid_datagrams(index, why),
+        }
+    }
+
+    /// A child has the connection from now on: what this process does with it is the kernel's. The child's it can be only when this process has closed its number.
+    pub fn leave_to_child(&self, socket: BorrowedFd<'_>) {
+        let Some(number) = numbers::number(socket.as_raw_fd()) else { return };
+        match number.claim().0 {
+            What::Candidate(Side::Accepted) => number.become_(What::Left),
+            What::Left => {}
+            _ => self.forbid(socket, Why::Forked),
         }
     }
 
@@ -284,6 +304,9 @@ impl Sockets {
         let index = match number.forget() {
             What::Endpoint(index) => index,
             What::Datagrams(index) => return self.close_datagrams(index),
+            What::Left | What::Candidate(Side::Accepted) if number.has_one_child() => {
+                return forks::leave_to_last_child(socket.as_raw_fd());
+            }
             _ => return,
         };
         let endpoint = endpoint(index);
@@ -356,7 +379,7 @@ impl Sockets {
 
     /// This process is about to fork.
     pub fn before_fork(&self) {
-        forks::before_fork();
+        forks::before_fork(numbers::are_any());
     }
 
     /// This process is a child of fork. Its parent's connections are its parent's; its own begin anew.
@@ -376,8 +399,8 @@ fn look_at(socket: BorrowedFd<'_>) -> Option<(u64, ConnectionEnds, bool)> {
     if !beeline_tcp::is_tcp(socket) || beeline_tcp::state(socket).ok()? != State::Established {
         return None;
     }
-    // Bytes of a cork wait in the kernel, behind which the window would not.
-    if sockopt::tcp_cork(socket).ok()? || sockopt::socket_oobinline(socket).ok()? {
+    // A cork is as good as none: what it holds is the kernel's, and comes before bytes of the window when the program takes it out.
+    if sockopt::socket_oobinline(socket).ok()? {
         return None;
     }
     let cookie = beeline_tcp::cookie(socket).ok()?;

@@ -98,9 +98,15 @@ impl<'a> Waiting<'a> {
             started.is_socket_due = is_due;
             return self.stay(endpoint, reader);
         }
-        reader.spin_shift = (shift + 1).min(MOST_SHIFT);
+        let (began, most) = (started.at, self.inside.process().rules().spin);
         drop(reader);
-        self.sleep(endpoint)
+        let pause = self.sleep(endpoint);
+        // What comes while it would have spun, or goes to sleep and wakes, would have been seen by a longer spin: else who once spins too short does for ever.
+        let is_short = matches!(most, Spin::For(most) if began.elapsed() <= 2 * most);
+        let mut reader = endpoint.lock_reader();
+        reader.spin_shift = if is_short { shift.saturating_sub(1) } else { (shift + 1).min(MOST_SHIFT) };
+        drop(reader);
+        pause
     }
 
     fn stay(&self, endpoint: &Endpoint, reader: Held<'_, Reader>) -> Pause {

@@ -172,7 +172,11 @@ impl Connections for Sockets {
         loop {
             let (what, claim) = entry.claim();
             let known = match what {
-                What::Unknown => return Found::Unknown,
+                What::Unknown | What::Left => return Found::Unknown,
+                What::OfParent => {
+                    claim.take_over();
+                    continue;
+                }
                 What::Listener => return Found::Listener,
                 What::Candidate(_) | What::DatagramCandidate => None,
                 // A parent's has locks that a thread of the parent may have had.

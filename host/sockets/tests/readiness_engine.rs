@@ -144,3 +144,37 @@ fn connection_in_a_poll_begins_and_wakes_who_sleeps_there() {
         client.shut_down();
     });
 }
+
+/// As nginx does: behind an edge it receives once, and what has less than there was room for was all.
+#[test]
+fn edge_is_told_for_bytes_of_the_window_behind_those_of_the_socket() {
+    const BURST: usize = 40;
+    for _ in 0..30 {
+        let (client, server) = ends();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let server = Server::new(server, EventFlags::IN | EventFlags::ET);
+                let set = engine().sets().find(server.epoll.as_raw_fd()).unwrap();
+                let (mut out, mut bytes) = (room(4), vec![0; 1 << 16]);
+                loop {
+                    let ready =
+                        set.wait(&mut Real::new(&server.epoll), &mut out, Some(HANGS), NEVER).unwrap();
+                    assert_eq!(ready, 1, "it is told of nothing, and bytes are missing");
+                    match server.connection.receive_with(&mut bytes, RecvFlags::DONTWAIT) {
+                        Ok(0) => break,
+                        Ok(received) => server.connection.send_all(&bytes[..received]),
+                        Err(errno) => assert_eq!(errno, Errno::AGAIN),
+                    }
+                }
+            });
+            // Several messages are under way when the window begins.
+            while client.traffic().sent_by_window_bytes < 100 * 8 {
+                for message in 0_u64..BURST as u64 {
+                    client.send_all(&message.to_le_bytes());
+                }
+                client.receive_all(&mut [0; 8 * BURST]);
+            }
+            client.shut_down();
+        });
+    }
+}

@@ -1,5 +1,6 @@
 //! Lanes that are cargo with the stable toolchain on the whole workspace. They share `target/`.
 
+use super::real_programs;
 use super::test_programs::{self, Settings, TestProgram};
 use crate::effort::Effort;
 use crate::failure::Outcome;
@@ -46,7 +47,8 @@ pub fn test(effort: Effort) -> Outcome {
 /// Whole-system tests: NIC, sender and receiver in processes of their own.
 pub fn e2e(effort: Effort) -> Outcome {
     let mut programs = test_programs::build(Program::cargo(), &[])?;
-    programs.retain(is_system_test);
+    // Their lane brings what they need.
+    programs.retain(|program| is_system_test(program) && program.target != real_programs::TEST);
     test_programs::run(programs, &Settings::of(effort))
 }
 

@@ -10,6 +10,7 @@ mod lane;
 mod package;
 mod pages;
 mod portable;
+mod real_programs;
 mod report;
 mod rivals;
 mod sanitized;
@@ -93,6 +94,8 @@ pub enum Command {
     E2e,
     /// Store kernels of aarch64 under qemu-user
     Aarch64,
+    /// Servers and clients of Debian natively and by `beeline run`: installs them, runs `app/beeline/tests/real_programs.rs`
+    RealPrograms,
     /// A peer with the other byte order, under qemu-user, in a fabric of this machine
     BigEndian,
     /// `libsisci.so` and its programs in C with the checks of a compiler: memory, undefined behaviour, threads
@@ -174,7 +177,7 @@ pub enum Command {
 
 /// In the order in which `ci` starts and shows them: cheap and telling first. Those that build in `target/` follow each
 /// other; the others run beside them, and the longest of each kind begin before the short.
-const LANES: [Lane; 25] = [
+const LANES: [Lane; 26] = [
     Lane::new("fmt", |_| cargo::fmt()),
     Lane::new("house", |_| house::run()),
     Lane::new("tour", |_| pages::tour()),
@@ -183,6 +186,7 @@ const LANES: [Lane; 25] = [
     Lane::new("docs", pages::docs).in_target(),
     Lane::new("test", cargo::test).in_target(),
     Lane::new("e2e", cargo::e2e).in_target(),
+    Lane::new("real-programs", real_programs::run).in_target(),
     Lane::new("loom", checked::loom).leaving(&["target/loom"]),
     Lane::new("miri", checked::miri).leaving(&["target/miri"]),
     Lane::new("fuzz", |effort| checked::fuzz(fuzz_seconds(effort), effort)).leaving(&["fuzz/target"]),
@@ -241,6 +245,7 @@ pub fn run(command: Command) -> Outcome {
         Command::Fuzz { seconds } => checked::fuzz(seconds, Effort::Long),
         Command::E2e => cargo::e2e(Effort::Short),
         Command::Aarch64 => foreign::aarch64(),
+        Command::RealPrograms => real_programs::run(Effort::Short),
         Command::BigEndian => big_endian::run(),
         Command::Sanitizers => sanitized::run(),
         Command::Portable => portable::check(),

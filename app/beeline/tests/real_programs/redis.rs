@@ -1,0 +1,49 @@
+//! redis: values by a pipe, calls by its benchmark.
+
+use std::fmt::Write;
+
+use beeline_bench::programs::{Job, servers};
+
+use super::both::{Carried, LIMIT, after, both};
+
+const CALLS: u32 = 20_000;
+
+/// Values of 1 to 400 bytes.
+fn commands() -> String {
+    let mut text = String::new();
+    for number in 0..20_000 {
+        let value = format!("{number}-").repeat(1 + number % 70);
+        let _ = writeln!(text, "SET key:{number} {value}\r");
+    }
+    text
+}
+
+#[test]
+fn redis_has_every_value_and_every_call() {
+    let carried = Carried::ByWindows { at_least: 8_000_000 };
+    both(&["redis-server", "redis-cli", "redis-benchmark"], carried, |ground, seen| {
+        let server = servers::redis(ground, None)?;
+        let cli = |words: &str| Job::new("redis-cli").arg("-p").arg(server.port).words(words);
+        let piped = seen.run(ground, cli("--pipe").input(ground.file("commands", commands())?))?;
+        seen.says("pipe", piped.lines().last().unwrap_or_default());
+        let benchmark = Job::new("redis-benchmark").arg("-p").arg(server.port).words("--csv -c 20 -n");
+        let tests = seen.run(ground, benchmark.arg(CALLS).words("-t set,get,lpush,lrange_100"))?;
+        let names: Vec<&str> = tests.lines().filter_map(|line| line.split(',').next()).collect();
+        seen.says("benchmarks", names.join(" "));
+        seen.says("values", ground.run(cli("DEBUG DIGEST"), LIMIT)?.out);
+        seen.says("one value", seen_value(&ground.run(cli("GET key:19999"), LIMIT)?.out));
+        let calls = ground.run(cli("INFO commandstats"), LIMIT)?.out;
+        for command in ["set", "get", "lpush", "lrange"] {
+            let line = after(&calls, &format!("cmdstat_{command}:"));
+            let counts = line.split(',').filter(|field| field.contains("calls=")).collect::<Vec<_>>();
+            seen.says(command, counts.join(" "));
+        }
+        server.end()?;
+        Ok(())
+    });
+}
+
+fn seen_value(said: &str) -> String {
+    assert!(said.starts_with("19999-19999-"), "{said}");
+    said.to_owned()
+}

@@ -1,0 +1,167 @@
+//! Ends that this program plays itself, started as any other: they know nothing of windows.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use crate::BenchError;
+
+/// GETs of a client, after some that are not counted.
+const GETS: usize = 60_000;
+const WARM_UP: usize = 10_000;
+const CONNECTS: usize = 5_000;
+const IDLE: usize = 1_000;
+/// Messages of a connection before it is idle: far more than it needs to leave the kernel.
+const MESSAGES: usize = 60;
+const SETTLES: Duration = Duration::from_secs(1);
+const WATCHED: Duration = Duration::from_secs(2);
+
+/// What an end plays.
+#[derive(Args, Clone, Debug)]
+pub struct ClientArgs {
+    /// memcached, connect, accept, idle, hold
+    role: String,
+    port: u16,
+}
+
+/// Plays an end.
+///
+/// # Errors
+/// A call on a socket fails; there is no such role.
+pub fn be_client(args: &ClientArgs) -> Result<(), BenchError> {
+    let at = (Ipv4Addr::LOCALHOST, args.port);
+    match args.role.as_str() {
+        "memcached" => memcached(TcpStream::connect(at)?),
+        "connect" => connect(at),
+        "accept" => accept(TcpListener::bind(at)?),
+        "idle" => idle(at),
+        "hold" => hold(TcpListener::bind(at)?),
+        other => Err(BenchError::Unknown(other.to_owned())),
+    }
+}
+
+fn tell(mut times: Vec<Duration>, took: Duration) {
+    println!("a second: {:.1}", times.len() as f64 / took.as_secs_f64());
+    times.sort_unstable();
+    for (name, fraction) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)] {
+        let at = (times.len() as f64 * fraction) as usize;
+        println!("{name}: {}", times[at.min(times.len() - 1)].as_nanos());
+    }
+}
+
+fn memcached(peer: TcpStream) -> Result<(), BenchError> {
+    peer.set_nodelay(true)?;
+    let (mut out, mut read) = (peer.try_clone()?, BufReader::new(peer));
+    let value = "v".repeat(32);
+    out.write_all(format!("set key 0 0 {}\r\n{value}\r\n", value.len()).as_bytes())?;
+    let mut line = String::new();
+    read.read_line(&mut line)?;
+    let wanted = format!("VALUE key 0 {}\r\n{value}\r\nEND\r\n", value.len());
+    let mut answer = vec![0; wanted.len()];
+    let mut times = Vec::with_capacity(GETS);
+    let mut started = Instant::now();
+    for get in 0..WARM_UP + GETS {
+        let asked = Instant::now();
+        if get == WARM_UP {
+            started = asked;
+        }
+        out.write_all(b"get key\r\n")?;
+        read.read_exact(&mut answer)?;
+        if get >= WARM_UP {
+            times.push(asked.elapsed());
+        }
+        if answer != wanted.as_bytes() {
+            let what = format!("answers {:?}", String::from_utf8_lossy(&answer));
+            return Err(BenchError::Rival { rival: "memcached".to_owned(), what });
+        }
+    }
+    tell(times, started.elapsed());
+    Ok(())
+}
+
+/// Connections one after the other: each says a byte, hears one, and is closed.
+fn connect(at: (Ipv4Addr, u16)) -> Result<(), BenchError> {
+    let (mut times, started) = (Vec::with_capacity(CONNECTS), Instant::now());
+    for _ in 0..CONNECTS {
+        let asked = Instant::now();
+        let mut peer = TcpStream::connect(at)?;
+        peer.write_all(b"?")?;
+        peer.read_exact(&mut [0])?;
+        times.push(asked.elapsed());
+    }
+    tell(times, started.elapsed());
+    Ok(())
+}
+
+fn accept(listener: TcpListener) -> Result<(), BenchError> {
+    loop {
+        let (mut peer, _) = listener.accept()?;
+        peer.read_exact(&mut [0])?;
+        peer.write_all(b"!")?;
+    }
+}
+
+/// Connections that have exchanged some messages, and then nothing: what CPU time both ends use meanwhile, in thousandths of a core.
+fn idle(at: (Ipv4Addr, u16)) -> Result<(), BenchError> {
+    let peers: Vec<TcpStream> = (0..IDLE).map(|_| TcpStream::connect(at)).collect::<Result<_, _>>()?;
+    for _ in 0..MESSAGES {
+        for mut peer in &peers {
+            peer.write_all(b"?")?;
+            peer.read_exact(&mut [0])?;
+        }
+    }
+    std::thread::sleep(SETTLES);
+    let used = |mut peer: &TcpStream| -> Result<u64, BenchError> {
+        let mut answer = [0; 8];
+        peer.write_all(b"=")?;
+        peer.read_exact(&mut answer)?;
+        Ok(u64::from_le_bytes(answer) + used_ms())
+    };
+    let before = used(&peers[0])?;
+    std::thread::sleep(WATCHED);
+    let spent_ms = used(&peers[0])?.saturating_sub(before);
+    println!("used: {:.3}", spent_ms as f64 / WATCHED.as_millis() as f64 * 1000.0);
+    Ok(())
+}
+
+/// Answers each byte by one, and `=` by the milliseconds of CPU time that it has used.
+fn hold(listener: TcpListener) -> Result<(), BenchError> {
+    use rustix::event::epoll;
+    let set = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(std::io::Error::from)?;
+    let mut peers: Vec<TcpStream> = Vec::new();
+    let add = |fd: &dyn std::os::fd::AsFd, at: u64| {
+        epoll::add(&set, fd.as_fd(), epoll::EventData::new_u64(at), epoll::EventFlags::IN)
+    };
+    add(&listener, u64::MAX).map_err(std::io::Error::from)?;
+    loop {
+        let mut events = Vec::with_capacity(64);
+        epoll::wait(&set, rustix::buffer::spare_capacity(&mut events), None).map_err(std::io::Error::from)?;
+        for event in &events {
+            let at = event.data.u64();
+            if at == u64::MAX {
+                let (peer, _) = listener.accept()?;
+                add(&peer, peers.len() as u64).map_err(std::io::Error::from)?;
+                peers.push(peer);
+                continue;
+            }
+            let mut peer = &peers[at as usize];
+            let mut byte = [0];
+            if peer.read(&mut byte)? == 0 {
+                // All end at once, and then this is done.
+                return Ok(());
+            }
+            if byte == *b"=" { peer.write_all(&used_ms().to_le_bytes())? } else { peer.write_all(b"!")? }
+        }
+    }
+}
+
+/// Milliseconds of CPU time of this process.
+fn used_ms() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
+    let ticks: u64 = fields.split(' ').skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+    // Ticks are a hundredth of a second on every Linux.
+    ticks * 10
+}

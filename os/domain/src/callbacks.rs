@@ -5,7 +5,8 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+
+use beeline_mmio::thread::Running;
 
 use crate::notifications::Notifications;
 use crate::notify::{Notification, NotificationsEnded};
@@ -17,7 +18,7 @@ use crate::notify::{Notification, NotificationsEnded};
 pub struct CallbackThread {
     notifications: Notifications,
     is_stopped: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<Running<()>>,
 }
 
 impl Notifications {
@@ -34,7 +35,7 @@ impl Notifications {
         F: FnMut(Result<Notification, NotificationsEnded>) + Send + 'static,
     {
         let is_stopped = Arc::new(AtomicBool::new(false));
-        let thread = beeline_mmio::thread::spawn("beeline-notify", {
+        let thread = beeline_mmio::thread::start("beeline-notify", {
             let (notifications, is_stopped) = (self.clone(), Arc::clone(&is_stopped));
             move || deliver(&notifications, &is_stopped, callback)
         })?;
@@ -82,7 +83,7 @@ impl Drop for CallbackThread {
             std::mem::forget(thread);
             return;
         }
-        if thread.thread().id() != std::thread::current().id() && thread.join().is_err() {
+        if !thread.is_this_thread() && thread.join().is_err() {
             tracing::error!("the thread of callbacks panicked");
         }
     }

@@ -40,7 +40,7 @@ impl Disposer {
 
 fn start() -> Option<Sender<Box<dyn Any + Send>>> {
     let (sender, things) = channel::<Box<dyn Any + Send>>();
-    match thread::spawn("beeline-disposer", move || things.into_iter().for_each(drop)) {
+    match thread::start("beeline-disposer", move || things.into_iter().for_each(drop)) {
         Ok(_detached) => Some(sender),
         Err(error) => {
             tracing::warn!(%error, "no thread to drop memory on; whoever drops it takes the time");

@@ -229,7 +229,7 @@ impl Pairs {
             let unneeded = core.links().opened(process, opened);
             drop(unneeded);
         };
-        if let Err(error) = beeline_mmio::thread::spawn("beeline-pair", connect) {
+        if let Err(error) = beeline_mmio::thread::start("beeline-pair", connect) {
             tracing::debug!(%error, "no thread to connect to a process");
             self.core.links().opened(process, Err(NotOpened::Absent));
         }

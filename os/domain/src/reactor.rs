@@ -8,10 +8,9 @@ use std::io;
 use std::os::fd::RawFd;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Weak};
-use std::thread::{JoinHandle, ThreadId};
 use std::time::Instant;
 
-use beeline_mmio::thread;
+use beeline_mmio::thread::{self, Running};
 use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
 use rustix::event::epoll;
@@ -37,8 +36,7 @@ pub(crate) struct Reactor {
     inbox: Arc<Inbox>,
     workers: Starter,
     disposer: Disposer,
-    thread: Option<JoinHandle<()>>,
-    thread_id: ThreadId,
+    thread: Option<Running<()>>,
 }
 
 impl Reactor {
@@ -51,17 +49,16 @@ impl Reactor {
         let table = Table::new(links, identity, Arc::clone(&inbox), workers, disposer.clone());
         let body = Loop { inbox: Arc::clone(&inbox), table };
         let thread =
-            thread::spawn("beeline-domain", move || body.run()).map_err(|e| ("start a thread", e))?;
-        let thread_id = thread.thread().id();
+            thread::start("beeline-domain", move || body.run()).map_err(|e| ("start a thread", e))?;
         let mover = Arc::new(Mover(Arc::clone(&inbox)));
         let moves: Weak<Mover> = Arc::downgrade(&mover);
         let _moves = (mover, moving::register(moves));
-        Ok(Reactor { _moves, inbox, workers: starter, disposer, thread: Some(thread), thread_id })
+        Ok(Reactor { _moves, inbox, workers: starter, disposer, thread: Some(thread) })
     }
 
     /// Whether the caller is the background thread, which must not wait for itself.
     pub(crate) fn is_this_thread(&self) -> bool {
-        std::thread::current().id() == self.thread_id
+        self.thread.as_ref().is_some_and(Running::is_this_thread)
     }
 
     /// Starts to serve; gives the offer a number.
@@ -99,7 +96,7 @@ impl Reactor {
     /// # Errors
     /// The process lacks memory; the thread has ended.
     pub(crate) fn join(&self, link: Link) -> Result<(), Errno> {
-        if self.thread.as_ref().is_none_or(JoinHandle::is_finished) {
+        if self.thread.as_ref().is_none_or(Running::is_finished) {
             return Err(Errno::CANCELED);
         }
         self.inbox.join(link)
@@ -126,7 +123,7 @@ impl Reactor {
 
 impl std::fmt::Debug for Reactor {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Reactor").field("thread", &self.thread_id).finish_non_exhaustive()
+        out.debug_struct("Reactor").field("thread", &self.thread).finish_non_exhaustive()
     }
 }
 
@@ -142,7 +139,7 @@ impl Drop for Reactor {
         }
         self.inbox.post(Command::Stop);
         // The last handle may be dropped by a service, on the thread itself: then it ends on its own.
-        if !self.is_this_thread() && thread.join().is_err() {
+        if !thread.is_this_thread() && thread.join().is_err() {
             tracing::error!("the domain's background thread panicked");
         }
     }

@@ -109,7 +109,7 @@ impl Starter {
 
 fn spawn(pool: &Arc<Pool>) -> io::Result<()> {
     let pool = Arc::clone(pool);
-    thread::spawn("beeline-worker", move || pool.run()).map(|_detached| ())
+    thread::start("beeline-worker", move || pool.run()).map(|_detached| ())
 }
 
 impl State {

@@ -231,17 +231,12 @@ impl Endpoint {
         reader.is_stopping = true;
         // A stream that broke the rules stays, and says so to whoever receives.
         if stream.stop() == Ok(true) {
-            self.end_reading(process, reader);
+            reader.stream = None;
+            self.may_have_news.store(false, Ordering::Relaxed);
+            process.give_memory(std::mem::take(&mut reader.window_bytes));
         } else if let Some(agreed) = &reader.slot {
             Self::ring_other_thread(agreed);
         }
-    }
-
-    /// Reads by the socket alone from now on.
-    pub(crate) fn end_reading(&self, process: &Process, reader: &mut Reader) {
-        reader.stream = None;
-        self.may_have_news.store(false, Ordering::Relaxed);
-        process.give_memory(std::mem::take(&mut reader.window_bytes));
     }
 
     #[cold]

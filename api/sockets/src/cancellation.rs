@@ -29,7 +29,7 @@ unsafe extern "C-unwind" {
     safe fn pthread_testcancel();
 }
 
-/// Prepares for `pthread_cancel`.
+/// Notes that this program cancels threads, before the first is: from then on each call looks for that before it begins.
 pub fn before_cancel(_arguments: [c_long; 3]) {
     // Relaxed: a call that another thread has begun may end before it is cancelled.
     ARE_CANCELLED.store(true, Ordering::Relaxed);

@@ -22,7 +22,7 @@ const ENDS_WITHIN: Duration = Duration::from_secs(10);
 /// The state of a socket that listens, in `/proc/net/tcp`.
 const LISTENS: &str = "0A";
 
-/// How programs run.
+/// By which path the connections of a case may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     Native,
@@ -127,7 +127,7 @@ impl Ground {
         Ok(path)
     }
 
-    /// Starts a program.
+    /// Starts a program, by `beeline run` where the case has it so, as its user and on its core, with its output kept.
     ///
     /// # Errors
     /// It cannot be started.
@@ -218,7 +218,7 @@ impl Running {
     /// Waits until it has ended; one that takes longer than `limit` is killed.
     ///
     /// # Errors
-    /// It takes longer.
+    /// It was killed, because `limit` was over.
     pub fn wait(self, limit: Duration) -> Result<Ended, BenchError> {
         let until = Instant::now() + limit;
         // Not waited for before it is: what its children used is counted then.
@@ -297,7 +297,7 @@ impl Ended {
 /// A port that nobody has at the moment.
 ///
 /// # Errors
-/// There is none.
+/// The kernel has no port left for a listener on the loopback address.
 pub fn free_port() -> Result<u16, BenchError> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }

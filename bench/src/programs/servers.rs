@@ -57,7 +57,7 @@ impl Server {
     }
 }
 
-/// redis, without files.
+/// redis, which saves nothing to files.
 ///
 /// # Errors
 /// As [`Server::start`].
@@ -146,7 +146,7 @@ pub fn iperf3(ground: &Ground, core: Option<usize>) -> Result<Server, BenchError
     Server::start(ground, |port| Job::new("iperf3").words("-s -1 -B 127.0.0.1 -p").arg(port).on(core))
 }
 
-/// sockperf for TCP.
+/// The server of sockperf, for connections of TCP.
 ///
 /// # Errors
 /// As [`Server::start`].

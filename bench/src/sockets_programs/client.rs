@@ -26,7 +26,7 @@ pub struct ClientArgs {
     port: u16,
 }
 
-/// Plays an end.
+/// Plays the end of a connection that no program of Debian plays.
 ///
 /// # Errors
 /// A call on a socket fails; there is no such role.

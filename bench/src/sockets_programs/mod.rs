@@ -99,7 +99,7 @@ impl Rounds {
         self.share += measured.share;
     }
 
-    /// The rate first.
+    /// Figures of a case by one way: the rate, then the CPU time, then what the program says of its latencies.
     fn figures(self, case: &Case, way: &str) -> Vec<Figure> {
         let count = self.rates.len() as u64;
         let figure = |what: &str, make: &dyn Fn(Row<'_>) -> Figure| {

@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use crate::counts::{Count, Counts, Traffic};
 use crate::forks;
 use crate::held;
-use crate::lock::{Held, is_held_here, locked, try_locked};
+use crate::lock::{Held, is_held_here, locked, locked_by_turns, try_locked};
 use crate::memory::{OtherSleeper, Slot};
 use crate::quiet::Quiet;
 use crate::sleepers::OwnBell;
@@ -201,14 +201,7 @@ impl Endpoint {
     }
 
     pub(crate) fn lock_reader(&self) -> Held<'_, Reader> {
-        if let Some(reader) = try_locked(&self.reader) {
-            return reader;
-        }
-        // A thread that spins lets go when it sees that.
-        self.wanted.fetch_add(1, Ordering::Relaxed);
-        let reader = locked(&self.reader);
-        self.wanted.fetch_sub(1, Ordering::Relaxed);
-        reader
+        locked_by_turns(&self.reader, &self.wanted)
     }
 
     pub(crate) fn lock_writer(&self) -> Held<'_, Writer> {
@@ -217,6 +210,13 @@ impl Endpoint {
 
     pub(crate) fn try_lock_writer(&self) -> Option<Held<'_, Writer>> {
         try_locked(&self.writer)
+    }
+
+    /// Whether no other process of the family can have used it since this one did: two loads.
+    #[inline]
+    pub(crate) fn is_settled(&self) -> bool {
+        self.made_in.load(Ordering::Relaxed) == forks::forks()
+            && self.settled_children.load(Ordering::Relaxed) == forks::children()
     }
 
     /// Takes it for a connection.

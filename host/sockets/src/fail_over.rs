@@ -1,21 +1,16 @@
 //! Connections that go off their windows because somebody has ordered it, and back: at a moment that their programs know nothing of.
 
-use std::sync::atomic::Ordering;
-
 use beeline_ledger::Path;
 use beeline_socket_rules::Windows;
 use beeline_stream::TcpError;
 
 use crate::endpoint::{Endpoint, Stage, Writer};
-use crate::forks;
 use crate::held;
 
 impl Endpoint {
     /// Whether this process alone has it. What another one of its family may have taken over is not touched in the background.
     pub(crate) fn is_this_process_s(&self) -> bool {
-        self.stage() != Stage::Free
-            && self.made_in.load(Ordering::Relaxed) == forks::forks()
-            && self.settled_children.load(Ordering::Relaxed) == forks::children()
+        self.stage() != Stage::Free && self.is_settled()
     }
 
     /// Goes off its windows, both ways, or may go back with its next bytes. The other process has to be rung for its own direction.

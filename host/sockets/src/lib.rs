@@ -30,6 +30,7 @@ mod process;
 mod quiet;
 pub mod readiness;
 mod receive;
+mod rung_sleep;
 mod send;
 mod sleepers;
 mod sockets;

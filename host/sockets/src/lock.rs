@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{Ordering, compiler_fence};
+use std::sync::atomic::{AtomicU32, Ordering, compiler_fence};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Locks that a thread knows that it has; of more it knows nothing. A call has three at most, and is interrupted by handlers that are interrupted.
@@ -101,6 +101,18 @@ pub(crate) fn try_locked<T>(mutex: &Mutex<T>) -> Option<Held<'_, T>> {
         Err(TryLockError::Poisoned(poisoned)) => Some(Held { guard: poisoned.into_inner(), _noted: noted }),
         Err(TryLockError::WouldBlock) => None,
     }
+}
+
+/// As [`locked`], of a lock that a thread may have that spins: it lets go when it sees that others want it.
+#[inline]
+pub(crate) fn locked_by_turns<'a, T>(mutex: &'a Mutex<T>, wanted: &AtomicU32) -> Held<'a, T> {
+    if let Some(held) = try_locked(mutex) {
+        return held;
+    }
+    wanted.fetch_add(1, Ordering::Relaxed);
+    let held = locked(mutex);
+    wanted.fetch_sub(1, Ordering::Relaxed);
+    held
 }
 
 /// Whether this is a handler that has interrupted its own thread with that lock.

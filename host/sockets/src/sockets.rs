@@ -132,19 +132,13 @@ impl Sockets {
                 _ => return None,
             };
             let endpoint = endpoint(index);
-            if self.is_usable(endpoint) {
+            if endpoint.is_settled() {
                 return Some(Carried::Connection(endpoint));
             }
             if let Step::Turn(_) = self.shared(endpoint, claim, socket) {
                 return None;
             }
         }
-    }
-
-    /// Whether no other process of the family can have used it: two loads.
-    #[inline]
-    fn is_usable(&self, endpoint: &Endpoint) -> bool {
-        self.is_own(endpoint) && endpoint.settled_children.load(Ordering::Relaxed) == forks::children()
     }
 
     /// The first use of an endpoint behind a fork, in either process. Where both have used it, nobody knows which byte comes next, so nobody gets any.
@@ -204,7 +198,7 @@ impl Sockets {
                 What::Candidate(_) => Step::of(enter_kernel(claim)),
                 What::Endpoint(index) => {
                     let endpoint = endpoint(index);
-                    match self.is_usable(endpoint) {
+                    match endpoint.is_settled() {
                         true => carry(endpoint, claim),
                         false => self.shared(endpoint, claim, socket),
                     }
@@ -311,7 +305,7 @@ impl Sockets {
         };
         let endpoint = endpoint(index);
         // A child may use it after this: it is ended by whoever has used it last, and else by the kernel.
-        if !self.is_usable(endpoint) {
+        if !endpoint.is_settled() {
             return;
         }
         let one_less = |copies: u32| copies.checked_sub(1);
@@ -337,7 +331,7 @@ impl Sockets {
     }
 
     fn end_endpoint(&self, endpoint: &Endpoint) {
-        if !self.is_usable(endpoint) {
+        if !endpoint.is_settled() {
             return;
         }
         let window_bytes = std::mem::take(&mut endpoint.lock_reader().window_bytes);

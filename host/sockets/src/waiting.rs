@@ -4,14 +4,14 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use beeline_socket_rules::Spin;
-use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, socket_timeout};
 
+use crate::carried::Carried;
 use crate::endpoint::{Endpoint, Reader};
 use crate::inside::Inside;
 use crate::lock::Held;
-use crate::sleepers::OwnBell;
+use crate::rung_sleep::sleep_rung;
 
 /// Looks at the window between two looks at the clock.
 const LOOKS: u32 = 64;
@@ -19,8 +19,6 @@ const LOOKS: u32 = 64;
 const SOCKET_EVERY: Duration = Duration::from_micros(20);
 /// Halvings of the time of spinning, where it did not pay.
 const MOST_SHIFT: u8 = 4;
-/// How long a thread sleeps that nobody can ring.
-const UNRUNG: Duration = Duration::from_millis(1);
 
 /// What a call that found nothing does next.
 pub(crate) enum Pause {
@@ -64,7 +62,7 @@ impl<'a> Waiting<'a> {
     }
 
     /// Lets go of the lock, if somebody wants it, and waits a little.
-    pub(crate) fn pause(&mut self, endpoint: &Endpoint, mut reader: Held<'_, Reader>) -> Pause {
+    pub(crate) fn pause(&mut self, endpoint: &'static Endpoint, mut reader: Held<'_, Reader>) -> Pause {
         if !self.waits {
             return Pause::Over(Errno::AGAIN);
         }
@@ -118,7 +116,7 @@ impl<'a> Waiting<'a> {
     }
 
     #[cold]
-    fn sleep(&mut self, endpoint: &Endpoint) -> Pause {
+    fn sleep(&mut self, endpoint: &'static Endpoint) -> Pause {
         let now = Instant::now();
         let ends_at = match self.ends_at(now) {
             Ok(ends_at) => ends_at,
@@ -148,49 +146,27 @@ impl<'a> Waiting<'a> {
         Ok(started.ends_at.inspect(|_| debug_assert!(now >= started.at)))
     }
 
-    fn sleep_until(&self, endpoint: &Endpoint, ends_at: Option<Instant>, now: Instant) -> Result<(), Errno> {
+    fn sleep_until(
+        &self,
+        endpoint: &'static Endpoint,
+        ends_at: Option<Instant>,
+        now: Instant,
+    ) -> Result<(), Errno> {
         let left = ends_at.map(|ends_at| ends_at.saturating_duration_since(now));
         let (process, socket) = (self.inside.process(), self.inside.socket());
-        let bell = OwnBell::of_this_thread().ok().filter(|bell| endpoint.add_bell(bell));
-        let Some(bell) = bell else {
-            let left = left.map_or(UNRUNG, |left| left.min(UNRUNG));
-            return process.sleep(&mut [PollFd::new(&socket, PollFlags::IN)], Some(left));
-        };
-        bell.announce();
-        let asleep = Asleep { endpoint, bell: &bell };
         // A number that was closed before this look is not slept on; who closes it later rings.
-        let is_moved = endpoint.is_kept.load(Ordering::Relaxed) != self.inside.is_kept();
-        if is_moved || endpoint.is_worth_a_look(endpoint.lock_reader()) {
-            return Ok(());
+        let is_moved = || endpoint.is_kept.load(Ordering::Relaxed) != self.inside.is_kept();
+        let is_worth_a_look = || is_moved() || endpoint.is_worth_a_look(endpoint.lock_reader());
+        let (slept, by_bell) =
+            sleep_rung(process, socket, Carried::Connection(endpoint), left, is_worth_a_look);
+        if by_bell {
+            endpoint.count_sleep();
         }
-        let ringing = bell.bell();
-        let mut watched = [PollFd::new(&socket, PollFlags::IN), PollFd::new(&ringing, PollFlags::IN)];
-        let slept = process.sleep(&mut watched, left);
-        endpoint.count_sleep();
-        let is_rung = !watched[1].revents().is_empty();
-        if is_rung {
-            bell.clear();
-        }
-        drop(asleep);
         slept
     }
 
     /// Whether a call of the kernel's would be made again behind a signal's handler.
     fn is_restarted(&self, ends_at: Option<Instant>) -> bool {
         ends_at.is_none() && self.inside.process().restarts_calls()
-    }
-}
-
-/// A thread that has announced that it sleeps.
-struct Asleep<'a> {
-    endpoint: &'a Endpoint,
-    bell: &'a OwnBell,
-}
-
-impl Drop for Asleep<'_> {
-    /// Of a thread that is cancelled, too.
-    fn drop(&mut self) {
-        self.bell.withdraw();
-        self.endpoint.remove_bell(self.bell);
     }
 }

@@ -17,7 +17,7 @@ use super::flow::Flow;
 use super::incoming::Incoming;
 use super::outgoing::Outgoing;
 use crate::forks;
-use crate::lock::{Held, is_any_held_here, locked, try_locked};
+use crate::lock::{Held, is_any_held_here, locked, locked_by_turns};
 use crate::sleepers::OwnBell;
 
 /// Other addresses of which a socket counts what it has with them. What it has with others is the kernel's.
@@ -173,14 +173,7 @@ impl DatagramSocket {
     }
 
     pub(crate) fn lock_reader(&self) -> Held<'_, Reader> {
-        if let Some(reader) = try_locked(&self.reader) {
-            return reader;
-        }
-        // A thread that spins lets go when it sees that.
-        self.wanted.fetch_add(1, Ordering::Relaxed);
-        let reader = locked(&self.reader);
-        self.wanted.fetch_sub(1, Ordering::Relaxed);
-        reader
+        locked_by_turns(&self.reader, &self.wanted)
     }
 
     pub(crate) fn lock_writer(&self) -> Held<'_, Writer> {
@@ -270,7 +263,6 @@ impl DatagramSocket {
         (local.port() != 0).then(|| ConnectionEnds::of_datagrams(namespace, local, remote))
     }
 
-    /// One more.
     #[inline]
     pub(crate) fn count(&self, what: Counted) {
         self.counts[what as usize].fetch_add(1, Ordering::Relaxed);

@@ -5,14 +5,14 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use beeline_socket_rules::Spin;
-use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, socket_timeout};
 
 use super::socket::{DatagramSocket, Reader};
+use crate::carried::Carried;
 use crate::lock::Held;
 use crate::process::Process;
-use crate::sleepers::OwnBell;
+use crate::rung_sleep::sleep_rung;
 
 /// Looks at windows between two looks at the clock.
 const LOOKS: u32 = 64;
@@ -20,8 +20,6 @@ const LOOKS: u32 = 64;
 const KERNEL_EVERY: Duration = Duration::from_micros(20);
 /// Halvings of the time of spinning, where it did not pay.
 const MOST_SHIFT: u8 = 4;
-/// How long a thread sleeps that nobody can ring.
-const UNRUNG: Duration = Duration::from_millis(1);
 
 /// What a call that found nothing does next.
 pub(crate) enum Pause {
@@ -63,7 +61,7 @@ impl<'a> Waiting<'a> {
     }
 
     /// Lets go of the lock, and waits a little.
-    pub(crate) fn pause(&mut self, own: &DatagramSocket, mut reader: Held<'_, Reader>) -> Pause {
+    pub(crate) fn pause(&mut self, own: &'static DatagramSocket, mut reader: Held<'_, Reader>) -> Pause {
         if !self.waits {
             return Pause::Over(Errno::AGAIN);
         }
@@ -97,7 +95,7 @@ impl<'a> Waiting<'a> {
     }
 
     #[cold]
-    fn sleep(&mut self, own: &DatagramSocket) -> Pause {
+    fn sleep(&mut self, own: &'static DatagramSocket) -> Pause {
         let now = Instant::now();
         // Counted from when the call first has to wait.
         let began = self.started.as_ref().map_or(now, |started| started.at);
@@ -106,7 +104,9 @@ impl<'a> Waiting<'a> {
             Err(errno) => return Pause::Over(errno),
         };
         self.has_slept = true;
-        let slept = self.sleep_until(own, ends_at.map(|ends_at| ends_at.saturating_duration_since(now)));
+        let left = ends_at.map(|ends_at| ends_at.saturating_duration_since(now));
+        let carried = Carried::Datagrams(own);
+        let (slept, _) = sleep_rung(self.process, self.socket, carried, left, || own.has_news());
         let now = Instant::now();
         self.is_kernel_due = true;
         if let Some(started) = &mut self.started {
@@ -118,40 +118,5 @@ impl<'a> Waiting<'a> {
             Ok(()) if ends_at.is_some_and(|ends_at| ends_at <= now) => Pause::Over(Errno::AGAIN),
             Ok(()) => Pause::Again,
         }
-    }
-
-    fn sleep_until(&self, own: &DatagramSocket, left: Option<Duration>) -> Result<(), Errno> {
-        let bell = OwnBell::of_this_thread().ok().filter(|bell| own.add_bell(bell));
-        let Some(bell) = bell else {
-            let left = left.map_or(UNRUNG, |left| left.min(UNRUNG));
-            return self.process.sleep(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(left));
-        };
-        bell.announce();
-        let asleep = Asleep { own, bell: &bell };
-        if own.has_news() {
-            return Ok(());
-        }
-        let ringing = bell.bell();
-        let mut watched = [PollFd::new(&self.socket, PollFlags::IN), PollFd::new(&ringing, PollFlags::IN)];
-        let slept = self.process.sleep(&mut watched, left);
-        if !watched[1].revents().is_empty() {
-            bell.clear();
-        }
-        drop(asleep);
-        slept
-    }
-}
-
-/// A thread that has announced that it sleeps.
-struct Asleep<'a> {
-    own: &'a DatagramSocket,
-    bell: &'a OwnBell,
-}
-
-impl Drop for Asleep<'_> {
-    /// Of a thread that is cancelled, too.
-    fn drop(&mut self) {
-        self.bell.withdraw();
-        self.own.remove_bell(self.bell);
     }
 }

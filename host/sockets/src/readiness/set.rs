@@ -214,6 +214,10 @@ impl<W: Watched> Set<W> {
         watched: Option<W>,
         event: Event,
     ) -> Result<(), Refusal> {
+        if change == Change::Delete {
+            self.deleted(number, false);
+            return Ok(());
+        }
         let mut members = self.lock();
         match change {
             Change::Add if watched.is_some_and(|watched| members.unpark(number, watched, event)) => {

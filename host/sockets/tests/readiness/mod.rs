@@ -126,7 +126,7 @@ impl Connection {
     }
 }
 
-/// Counts nothing.
+/// A glance that never knows, so that each look at a window is a whole one.
 #[derive(Debug)]
 pub struct Blind;
 

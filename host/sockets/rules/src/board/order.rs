@@ -19,7 +19,7 @@ use super::process::Life;
 /// The file that says that windows of the domain are down.
 const DOWN: &str = "down";
 const IS_DOWN: u64 = 1;
-/// The next order.
+/// What an order's word is larger by than that of the one before: the lowest bit is its direction.
 const COUNT: u64 = 2;
 
 /// Why nobody was given an order.
@@ -75,7 +75,7 @@ impl Board {
         beeline_mmio::fence::order_all();
     }
 
-    /// The last order.
+    /// What was ordered last, by whichever command; the same as before where nothing was.
     pub fn order(&self) -> Order {
         Order(self.header().load_acquire(header::ORDER))
     }

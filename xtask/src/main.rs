@@ -4,6 +4,7 @@
 //! `make install` do not come by. Lanes that need tools say so and install them ([`install`]).
 #![forbid(unsafe_code)]
 
+mod bounded;
 mod citations;
 mod claims;
 mod cores;

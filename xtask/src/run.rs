@@ -4,7 +4,9 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
+use crate::bounded;
 use crate::cores::{self, Core};
 use crate::failure::{Context, Failure, Outcome};
 
@@ -24,6 +26,8 @@ pub struct Program {
     command: Command,
     shown: Vec<String>,
     quiet: bool,
+    /// How long it may take, where its output is given back.
+    limit: Option<Duration>,
     /// Held until the program has ended.
     cores: Vec<Core>,
 }
@@ -34,7 +38,7 @@ impl Program {
         let mut command = Command::new(&name);
         command.current_dir(root());
         let shown = vec![shown(name.as_ref())];
-        Program { command, shown, quiet: false, cores: Vec::new() }
+        Program { command, shown, quiet: false, limit: None, cores: Vec::new() }
     }
 
     /// The cargo that runs this program. Settings that cargo and rustup hand to their children are taken out, because
@@ -98,6 +102,12 @@ impl Program {
         self
     }
 
+    /// Has [`Self::output`] kill it, with what it has started, when it has not ended by then.
+    pub fn within(mut self, limit: Option<Duration>) -> Self {
+        self.limit = limit;
+        self
+    }
+
     /// Runs it with our output; fails when it does.
     pub fn run(mut self) -> Outcome {
         self.echo();
@@ -110,13 +120,17 @@ impl Program {
     pub fn output(mut self) -> Outcome<String> {
         self.echo();
         let line = self.shown.join(" ");
-        let output = self.command.stdin(Stdio::null()).output().while_doing(format!("run `{line}`"))?;
-        if !output.status.success() {
-            let errors = String::from_utf8_lossy(&output.stderr);
-            let text = String::from_utf8_lossy(&output.stdout);
-            return Err(Failure::new(format!("`{line}` failed: {}\n{text}{errors}", output.status)));
+        let ended = bounded::run(&mut self.command, self.limit).while_doing(format!("run `{line}`"))?;
+        if ended.hung.is_none() && ended.status.success() {
+            return String::from_utf8(ended.out).while_doing(format!("read what `{line}` wrote"));
         }
-        String::from_utf8(output.stdout).while_doing(format!("read what `{line}` wrote"))
+        let how = match (&ended.hung, self.limit) {
+            (Some(_), Some(limit)) => format!("did not end within {} s", limit.as_secs()),
+            _ => format!("failed: {}", ended.status),
+        };
+        let [text, errors] = [&ended.out, &ended.err].map(|bytes| String::from_utf8_lossy(bytes));
+        let hung = ended.hung.unwrap_or_default();
+        Err(Failure::new(format!("`{line}` {how}\n{text}{errors}{hung}")))
     }
 
     /// Starts it with both its outputs in one file, and does not wait for it.

@@ -16,8 +16,13 @@ use crate::failure::{Failure, Outcome, none_found};
 use crate::run::Program;
 use crate::workers;
 
+/// How long a test program may take in a short run: some times what the slowest takes on two cores that others load too.
+const LIMIT: Duration = Duration::from_secs(600);
 /// How many of the slowest test programs are listed.
 const SLOWEST: usize = 12;
+
+/// What a test program says of one of its tests that may hang.
+const HANGS: &str = " has been running for over 60 seconds";
 
 /// A test program that cargo built.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,13 +58,15 @@ struct Profile {
 pub struct Settings {
     env: Vec<(&'static str, String)>,
     args: Vec<&'static str>,
+    /// How long each program may take.
+    limit: Option<Duration>,
 }
 
 impl Settings {
     /// In a long run tests marked `#[ignore]` run too, property tests draw more cases, and attacks last longer.
     pub fn of(effort: Effort) -> Self {
         match effort {
-            Effort::Short => Settings::default(),
+            Effort::Short => Settings { limit: Some(LIMIT), ..Settings::default() },
             Effort::Long => Settings::default()
                 .env("PROPTEST_CASES", "20000")
                 .env("BEELINE_SCRIBBLE_MS", "10000")
@@ -82,7 +89,9 @@ impl Settings {
     }
 
     fn applied_to(&self, program: Program) -> Program {
-        self.env.iter().fold(program.args(&self.args), |program, (name, value)| program.env(name, value))
+        self.env.iter().fold(program.args(&self.args).within(self.limit), |program, (name, value)| {
+            program.env(name, value)
+        })
     }
 }
 
@@ -157,8 +166,14 @@ fn run_one(program: &TestProgram, settings: &Settings) -> (String, Duration, Out
 /// The tests of a program that failed, or how it ended.
 fn finding(name: &str, outcome: Outcome) -> Option<String> {
     let cause = outcome.err()?.to_string();
-    let failed: Vec<&str> =
-        cause.lines().filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED")).collect();
+    let told = |line: &'_ str| {
+        let test = line.strip_prefix("test ")?;
+        test.strip_suffix(" ... FAILED").or_else(|| test.strip_suffix(HANGS)).map(str::to_owned)
+    };
+    let ended = |test: &String| cause.lines().any(|line| line == format!("test {test} ... ok"));
+    let mut failed: Vec<String> = cause.lines().filter_map(told).filter(|test| !ended(test)).collect();
+    failed.sort();
+    failed.dedup();
     let what = if failed.is_empty() {
         cause.lines().next().unwrap_or_default().to_owned()
     } else {
@@ -203,6 +218,9 @@ mod tests {
         let said =
             "`/t/tour-1` failed: exit status: 101\nrunning 2 tests\ntest a ... FAILED\ntest b ... ok\n";
         assert_eq!(finding("xtask tour", Err(Failure::new(said))).unwrap(), "xtask tour: a");
+        let said = "`/t/tour-1` did not end within 600 s\ntest a has been running for over 60 seconds\n\
+            test b has been running for over 60 seconds\ntest b ... ok\n";
+        assert_eq!(finding("xtask tour", Err(Failure::new(said))).unwrap(), "xtask tour: a");
         let killed = Failure::new("`/t/tour-1` failed: signal: 9");
         assert!(finding("xtask tour", Err(killed)).unwrap().contains("signal: 9"));
         assert_eq!(finding("xtask tour", Ok(())), None);
@@ -220,5 +238,8 @@ mod tests {
         let failure = run(programs, &Settings::default()).unwrap_err().to_string();
         assert!(failure.contains("a t: ") && !failure.contains("b t: "), "{failure}");
         assert_eq!(run(vec![program("b", "/bin/true")], &Settings::default()), Ok(()));
+        let settings = Settings { limit: Some(Duration::from_millis(100)), ..Settings::default() };
+        let failure = run(vec![program("b", "/bin/sleep")], &settings.arg("1000")).unwrap_err().to_string();
+        assert!(failure.contains("did not end within"), "{failure}");
     }
 }

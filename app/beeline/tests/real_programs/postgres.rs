@@ -7,11 +7,11 @@ use super::both::{Carried, LIMIT, after, both};
 
 #[test]
 fn postgres_answers_every_transaction() {
-    let carried = Carried::ByWindows { at_least: 500_000 };
+    let carried = Carried::ByWindows { at_least: 2_000_000 };
     both(&["pgbench", "psql"], carried, |ground, seen| {
         let postgres = Postgres::start(ground, None)?;
         seen.run(ground, postgres.client("pgbench").words("-i -s 1 -q"))?;
-        for options in ["-S -t 1000", "-t 100", "-S -M prepared -t 1000"] {
+        for options in ["-S -t 5000", "-t 200", "-S -M prepared -t 5000"] {
             let said = seen.run(ground, postgres.client("pgbench").words("-n -c 4 -j 2").words(options))?;
             seen.says(options, after(&said, "number of transactions actually processed:"));
             seen.says("failed", after(&said, "number of failed transactions:"));

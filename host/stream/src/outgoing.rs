@@ -200,7 +200,8 @@ impl<P: PublishPort, V: ViewPort, W: WindowSink> Outgoing<P, V, W> {
     }
 
     /// Whether the program's last byte is where it needs nobody here any more, so that the socket may be shut down or closed. It goes down.
-    /// Where bytes are kept, that is only once the receiver's program has all of them: until then it is asked again.
+    /// Where bytes are kept, that is only once the receiver's program has all of them: until then it is asked again. Behind it nothing is
+    /// sent and [`Outgoing::go_up`] not called: a receiver that finds its stream in a window, and the socket at its end, has lost it.
     ///
     /// # Errors
     /// As [`Outgoing::send`].

@@ -15,6 +15,10 @@ use support::*;
 /// A stream that has not gone on for so long hangs.
 const HANGS: Duration = Duration::from_secs(60);
 
+/// Streams of a test; and how many there are at most until enough has happened to them, which depends on who runs when.
+const STREAMS: u64 = 8;
+const MOST_STREAMS: u64 = 64;
+
 /// How far the sender runs ahead of the receiver.
 const AHEAD_BYTES: u64 = 50_000;
 
@@ -52,6 +56,8 @@ fn run<W: Windows>(end: &mut End<W>, total: u64) {
         end.offer();
         end.take_window();
         match end.below(40) {
+            // Its end was told: it has nothing more to say, by no path.
+            _ if has_ended => {}
             0..4 => _ = end.go_up(),
             4 if end.below(4) == 0 => end.outgoing.go_down(),
             5 if W::KEEPS && end.outgoing.path() == Path::Window => end.scribble(),
@@ -100,27 +106,31 @@ fn both_ways<W: Windows>(seed: u64, total: u64) -> Counts {
 #[test]
 fn every_byte_comes_once_and_in_order_while_paths_change() {
     let (mut ups, mut by_window) = (0, 0);
-    for seed in 0..8 {
+    for seed in 0..MOST_STREAMS {
         let counts = both_ways::<Plain>(seed, 4_000_000);
         assert_eq!(counts.windows, 1);
         ups += counts.ups;
         by_window += counts.by_window_bytes;
+        if seed + 1 >= STREAMS && ups > 40 && by_window > 4_000_000 {
+            return;
+        }
     }
-    assert!(ups > 40, "{ups} times a stream left the socket");
-    assert!(by_window > 4_000_000, "{by_window} bytes by the window");
+    panic!("{ups} times a stream left the socket, {by_window} bytes by the window");
 }
 
 #[test]
 fn every_byte_comes_once_and_in_order_though_windows_are_scribbled_over() {
     let (mut windows, mut scribbles, mut by_window) = (0, 0, 0);
-    for seed in 0..8 {
+    for seed in 0..MOST_STREAMS {
         let counts = both_ways::<Checked>(seed, 4_000_000);
         windows += counts.windows;
         scribbles += counts.scribbles;
         by_window += counts.by_window_bytes;
+        if seed + 1 >= STREAMS && scribbles > 100 && windows > 50 && by_window > 2_000_000 {
+            return;
+        }
     }
-    assert!(scribbles > 100 && windows > 50, "{scribbles} scribbles, {windows} windows");
-    assert!(by_window > 2_000_000, "{by_window} bytes by the window");
+    panic!("{scribbles} scribbles, {windows} windows, {by_window} bytes by the window");
 }
 
 /// Receives until the stream ends or the socket fails, as the program would see it.

@@ -419,7 +419,7 @@ fn killed_leaders_lose_no_acknowledged_record() {
         // Who leads rests in the middle of each record, so it is killed there; the last one lets the test end.
         let how = if number < 8 { "-slow" } else { "" };
         let node = (4 + 4 * (number % 3)).to_string();
-        start(place.path(), &node, "log", &format!("-replica {number} -records 100000 -members 1 {how}"))
+        start(place.path(), &node, "log", &format!("-replica {number} -records 20000 -members 1 {how}"))
     };
     let mut replicas = vec![replica(0), replica(1)];
     let mut acknowledged = 0;
@@ -446,5 +446,5 @@ fn killed_leaders_lose_no_acknowledged_record() {
         assert!(from >= acknowledged, "{from} after {acknowledged} were acknowledged");
     }
     let said = replicas.remove(0).finish();
-    assert!(summary(&said).starts_with("100000 records, digest "), "{said}");
+    assert!(summary(&said).starts_with("20000 records, digest "), "{said}");
 }

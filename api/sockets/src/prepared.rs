@@ -127,6 +127,7 @@ prepared! {
     "closefrom" = numbers::before_closefrom;
     "execl", "execle", "execlp", "execv", "execve", "execvp", "execvpe", "fexecve", "execveat" = programs::before_program;
     "posix_spawn", "posix_spawnp", "system", "__libc_system", "popen", "_IO_popen", "wordexp" = programs::before_program;
+    "posix_spawn_file_actions_adddup2" = programs::before_copy_for_program;
     "_exit", "_Exit" = programs::before_exit;
     "daemon" = programs::before_daemon;
     "login_tty" = programs::before_login;

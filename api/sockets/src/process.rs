@@ -34,7 +34,7 @@ static BORROWER: AtomicI32 = AtomicI32::new(0);
 /// Signals that end calls which they interrupt, a bit each.
 static ENDING_SIGNALS: AtomicU64 = AtomicU64::new(0);
 
-/// How long it is waited until the other process of a connection sends by the socket: where somebody else is about to use it, and before a fork.
+/// How long it is waited until the other process of a connection answers that it has back what was not received: where somebody else is about to use it, and before a fork.
 const HANDED_OVER_WITHIN: Duration = Duration::from_millis(500);
 const SETTLED_WITHIN: Duration = Duration::from_millis(20);
 
@@ -78,7 +78,7 @@ pub extern "C" fn before_fork() {
     let is_carried = |number: &c_int| sockets().is_some_and(|sockets| sockets.endpoint(*number).is_some());
     let carried: Vec<c_int> = passed_to_programs().filter(is_carried).collect();
     carried.iter().for_each(|number| forbid(*number, Why::Forked));
-    // A program that the child executes finds what comes from then on in the socket. What the parent has not received yet, it may receive still.
+    // Both find what nobody has received in the socket. Where the other process is stopped, whoever uses it first asks once more.
     let until = Instant::now() + SETTLED_WITHIN;
     for known in carried.into_iter().filter_map(known) {
         guarded(|| known.sockets.hand_over(known.socket, Why::Forked, until));
@@ -217,8 +217,8 @@ pub fn forbid(number: c_int, why: Why) {
     }
 }
 
-/// As [`forbid`], before somebody uses the socket who does not come to the hooks: it waits until nothing comes by the window any more. A connection with bytes there that
-/// the program has not received is reset, since nobody would ever get them.
+/// As [`forbid`], before somebody uses the socket who does not come to the hooks: what the program has not received of the window is in the socket then. A connection of
+/// which that cannot be brought about is reset, since somebody would miss bytes.
 pub fn hand_over(number: c_int, why: Why) {
     origin::share(number);
     if let Some(known) = known(number) {
@@ -235,6 +235,13 @@ pub fn settle(number: c_int, why: Why) {
     origin::share(number);
     if let Some(known) = known(number) {
         guarded(|| known.sockets.hand_over(known.socket, why, Instant::now() + SETTLED_WITHIN));
+    }
+}
+
+/// Waits until what other processes have given back to this one is in its sockets.
+pub fn pay_all() {
+    if let Some(sockets) = sockets().filter(|_| owns_tables()) {
+        guarded(|| sockets.settle());
     }
 }
 

@@ -17,6 +17,7 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::datagrams::flow::{Flow, released};
 use crate::deaths::end_of;
+use crate::debts;
 use crate::endpoint::{AgreedSlot, Endpoint, Stage};
 use crate::endpoints::{Endpoints, endpoints};
 use crate::held;
@@ -280,6 +281,7 @@ impl Worker<'_> {
             let wanted = std::mem::take(&mut self.wanted);
             self.wanted = wanted.into_iter().filter_map(|wanted| self.ask(wanted, now)).collect();
             self.bury();
+            debts::pay();
             if self.sleep() {
                 self.obey();
                 // Somebody asks this side to send by the socket.
@@ -343,9 +345,12 @@ impl Worker<'_> {
         } else {
             Some(left.map_or(GONE_SOON, |left| left.min(GONE_SOON)))
         };
+        let (full, at_most) = debts::waited_for();
+        let left = left.into_iter().chain(at_most).min();
         let ringing = self.bell.bell();
         let ends = self.ends.iter().map(|(_, end)| PollFd::new(end, PollFlags::IN));
         let mut watched: Vec<_> = std::iter::once(PollFd::new(&ringing, PollFlags::IN)).chain(ends).collect();
+        watched.extend(full.iter().map(|socket| debts::room_in(socket)));
         // Every signal is blocked here.
         let _ = poll_for(&mut watched, left);
         let mut has_ended =

@@ -51,7 +51,7 @@ impl Endpoint {
 }
 
 /// A second descriptor of a socket, by its number in this process, which may be another descriptor's meanwhile.
-fn own_socket(number: RawFd) -> Result<OwnedFd, Errno> {
+pub(crate) fn own_socket(number: RawFd) -> Result<OwnedFd, Errno> {
     let this = pidfd_open(getpid(), PidfdFlags::empty())?;
     pidfd_getfd(this, number, PidfdGetfdFlags::empty())
 }

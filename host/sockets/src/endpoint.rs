@@ -16,6 +16,7 @@ use beeline_tcp::Side;
 use rustix::io::Errno;
 
 use crate::counts::{Count, Counts, Traffic};
+use crate::debts::Debt;
 use crate::forks;
 use crate::held;
 use crate::lock::{Held, is_held_here, locked, locked_by_turns, try_locked};
@@ -133,6 +134,10 @@ pub(crate) struct Writer {
     /// Whom the other side wants to be rung, as it was found last.
     pub sleepers: [Option<(u16, OtherSleeper)>; 4],
     pub needs_fence: bool,
+    /// Bytes that come back, behind which its program sends.
+    pub debt: Option<Arc<Mutex<Debt>>>,
+    /// The question for bytes that it has answered last.
+    pub answered: u64,
     /// Where its process lists it.
     pub row: Option<Arc<Row>>,
 }
@@ -355,8 +360,13 @@ impl Endpoint {
     /// because what others know of it is of before. One of which nothing was carried yet is the kernel's.
     #[cold]
     pub(crate) fn claim(&self) -> bool {
-        let children = forks::children();
         let slot = self.lock_reader().slot.clone().or_else(|| self.lock_writer().slot.clone());
+        // Of threads that come at once the first claims it for all.
+        let _alone = locked(&self.meeting);
+        let children = forks::children();
+        if self.is_settled() {
+            return true;
+        }
         if let Some(agreed) = slot {
             let Some(claimed) = agreed.slot.claim(self.claimed.load(Ordering::Relaxed)) else { return false };
             self.claimed.store(claimed, Ordering::Relaxed);
@@ -383,6 +393,10 @@ impl Endpoint {
             return false;
         };
         let slot = reader.slot.clone().or_else(|| writer.slot.clone());
+        // Its parent pays, and this one would send before that.
+        if writer.debt.is_some() {
+            return false;
+        }
         if let Some(agreed) = &slot {
             if agreed.slot.claim(self.claimed.load(Ordering::Relaxed)).is_none() {
                 return false;
@@ -414,6 +428,7 @@ impl Endpoint {
                 bell.leave(agreed.slot.memory());
             }
             agreed.slot.set_own_rung(0);
+            agreed.slot.sent_returns().refuse_all();
         }
         self.may_have_news.store(false, Ordering::Relaxed);
         self.forget_quiet();

@@ -42,6 +42,7 @@ impl Endpoint {
         if !self.is_this_process_s() {
             return;
         }
+        self.answer_return();
         // What a sender looks at by itself is done by whoever has the lock. For an order it is waited for.
         let is_asked = self.agreed().is_some_and(|(_, agreed)| agreed.slot.is_asked_down());
         let writer = if is_asked { Some(self.lock_writer()) } else { self.try_lock_writer() };

@@ -1,18 +1,19 @@
 //! A socket that somebody else is about to use: by another number of this process, or who does not know of windows.
 
-use std::io::IoSliceMut;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use beeline_socket_rules::Why;
 use rustix::io::Errno;
-use rustix::net::RecvFlags;
 
+use crate::carried::Carried;
+use crate::endpoint::Endpoint;
 use crate::endpoints::endpoint;
+use crate::give_back::Back;
+use crate::lock::locked;
 use crate::numbers::{self, What};
 use crate::sockets::Sockets;
-use crate::turn::Turn;
 
 const BETWEEN_LOOKS: Duration = Duration::from_micros(200);
 
@@ -31,17 +32,42 @@ impl Sockets {
         to.become_(from.claim().0);
     }
 
-    /// Leaves a connection to the kernel for ever, before somebody uses its socket who does not know of windows. Waits until the other process sends by
-    /// the socket, which its thread has it do at once, or it is `until`. `false` where bytes of the window would be missing for whoever that is, because they are not received yet, or the other process is stopped.
+    /// Leaves a connection to the kernel for ever, before somebody uses its socket who does not know of windows. Bytes of the window that were not
+    /// received come by the socket again: the other process has them back, and its thread sends them. `false` where that process is stopped or gone, or
+    /// has ended its direction, so that bytes would be missing for whoever that is.
     pub fn hand_over(&self, socket: BorrowedFd<'_>, why: Why, until: Instant) -> bool {
-        self.forbid(socket, why);
-        while self.reads_by_ledger(socket) {
-            if Instant::now() >= until {
-                return false;
-            }
-            std::thread::sleep(BETWEEN_LOOKS);
+        let Some(number) = numbers::number(socket.as_raw_fd()) else { return true };
+        if !matches!(number.claim().0, What::Endpoint(_)) {
+            self.forbid(socket, why);
+            return true;
         }
-        true
+        match self.carried_to_wait_for(socket) {
+            Some(Carried::Connection(endpoint)) => self.give_back(endpoint, socket, why, until),
+            Some(Carried::Datagrams(_)) | None => true,
+        }
+    }
+
+    pub(crate) fn give_back(
+        &self,
+        endpoint: &Endpoint,
+        socket: BorrowedFd<'_>,
+        why: Why,
+        until: Instant,
+    ) -> bool {
+        endpoint.forbid(why);
+        endpoint.send_no_more(&mut endpoint.lock_writer());
+        let is_back = match endpoint.give_back(self.process(), socket, until) {
+            Back::All => endpoint.settle_sending(until),
+            Back::Nothing => false,
+            Back::Lost(why) => {
+                endpoint.reset(socket, &why);
+                false
+            }
+        };
+        if is_back {
+            endpoint.make_plain();
+        }
+        is_back
     }
 
     /// Resets a connection of which bytes would be missing.
@@ -51,14 +77,31 @@ impl Sockets {
             endpoint.reset(socket, &"bytes of the window are not received, and somebody else has the socket"),
         )
     }
+}
 
-    fn reads_by_ledger(&self, socket: BorrowedFd<'_>) -> bool {
-        if self.endpoint(socket.as_raw_fd()).is_none() {
-            return false;
+impl Endpoint {
+    /// Every process of the family may use its socket from now on, as the kernel has it.
+    fn make_plain(&self) {
+        if let Some(agreed) = locked(&self.meeting).as_ref().and_then(|meeting| meeting.agreed.as_ref()) {
+            agreed.slot.received_returns().make_plain();
         }
-        // Goes on to what the sender does next, and takes nothing.
-        let mut byte = [0];
-        let out = &mut [IoSliceMut::new(&mut byte)];
-        matches!(self.receive(socket, out, RecvFlags::PEEK | RecvFlags::DONTWAIT), Turn::Done(_))
+    }
+
+    pub(crate) fn is_plain(&self) -> bool {
+        // In a child it may be locked for ever, by a thread of its parent's.
+        let Ok(meeting) = self.meeting.try_lock() else { return false };
+        let agreed = meeting.as_ref().and_then(|meeting| meeting.agreed.as_ref());
+        agreed.is_some_and(|agreed| agreed.slot.received_returns().is_plain())
+    }
+
+    /// Waits until it is, but not longer.
+    pub(crate) fn becomes_plain(&self, until: Instant) -> bool {
+        while !self.is_plain() {
+            if Instant::now() >= until {
+                return false;
+            }
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
+        true
     }
 }

@@ -9,15 +9,18 @@
 //! Not here: C, hooks, signals, `fork` itself: those are of the library that programs load. Record 0068 (`docs/decisions/0068-sockets-by-preload.md`) has the rules.
 #![forbid(unsafe_code)]
 
+mod answers;
 mod background;
 mod carried;
 mod counts;
 mod datagrams;
 mod deaths;
+mod debts;
 mod endpoint;
 mod endpoints;
 mod fail_over;
 mod forks;
+mod give_back;
 mod hand_over;
 mod handlers;
 mod held;
@@ -30,6 +33,7 @@ mod process;
 mod quiet;
 pub mod readiness;
 mod receive;
+mod returns;
 mod rung_sleep;
 mod send;
 mod sleepers;

@@ -1,7 +1,7 @@
 //! What the two ends of a connection have in common: words, bells and windows, in the memory of a pair of processes.
 //!
 //! The memory is as large as all connections of a pair could need, and sparse: what nobody touches is not there. In it are, for each of the two
-//! sides, addresses of bells; then, for each slot, a KiB of words, half of it for each direction; then two places for windows for each slot.
+//! sides, addresses of bells; then, for each slot, 1,152 bytes of words, half of them for each direction; then two places for windows for each slot.
 //! Every word may have been written by a peer that means harm: it is loaded once and checked.
 
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use beeline_mmio::{LoadWindow, Region, StoreKernel, StoreWindow, Word, Words};
 use beeline_spec::escape::{blank_from_random, is_blank_value};
 use beeline_window::{Receiver, WindowConfig, Writer};
 
+use crate::returns::{RETURN_WORDS, Returns};
 use crate::words::{Credits, Shared};
 
 /// Bells of a side.
@@ -21,7 +22,7 @@ const SLEEPER_BYTES: usize = 64;
 const SIDE_BYTES: usize = SLEEPERS as usize * SLEEPER_BYTES;
 const CONTROL_AT: usize = 2 * SIDE_BYTES;
 /// Words of a slot.
-const CONTROL_BYTES: usize = 1024;
+const CONTROL_BYTES: usize = 1152;
 const DIRECTION_BYTES: usize = CONTROL_BYTES / 2;
 /// As much as a window can have.
 pub(crate) const WINDOW_PLACE_BYTES: usize = 128 << 10;
@@ -30,13 +31,14 @@ const MOST_LINES: u64 = (WINDOW_PLACE_BYTES / LINE_BYTES) as u64;
 const LEAST_LINES: u64 = 16;
 
 // Of a direction: the ledger, the receiver's words for it, the count of freed lines, more words of the receiver, more words of the sender,
-// and what the receiver says of windows.
+// what the receiver says of windows, and words of both for bytes that go back.
 const RECEIVER_AT: usize = 128;
 const CREDITS_AT: usize = 256;
 const RECEIVER_SAYS_AT: usize = 320;
 const SENDER_SAYS_AT: usize = 384;
 /// What the receiver says of windows.
 const OF_WINDOWS_AT: usize = 448;
+const RETURNS_AT: usize = 512;
 
 /// Receiver: up to four bells that are rung when bytes are in the window, 16 bits each, 0 for none.
 const RUNG: usize = 0;
@@ -222,6 +224,8 @@ impl Slot {
             (0..8).for_each(|word| words.store(word, 0));
         }
         self.credit_word(receives).store(0);
+        self.sent_returns().open_sender();
+        self.received_returns().open_receiver();
         self.sender_says.store_release(OPEN, cookie);
     }
 
@@ -286,6 +290,22 @@ impl Slot {
     #[inline]
     pub(crate) fn has_ended_datagrams(&self) -> bool {
         self.receiver_says.load_acquire(ENDED) != 0
+    }
+
+    /// By what bytes come back that this side has sent.
+    pub(crate) fn sent_returns(&self) -> Returns {
+        self.returns(self.memory.side)
+    }
+
+    /// By what this side gives bytes back.
+    pub(crate) fn received_returns(&self) -> Returns {
+        self.returns(1 - self.memory.side)
+    }
+
+    fn returns(&self, direction: usize) -> Returns {
+        let words = self.words(direction, RETURNS_AT, RETURN_WORDS as u32).0;
+        let place_at = self.memory.window_at(self.slot, direction);
+        Returns::new(words, self.memory.region.clone(), place_at, WINDOW_PLACE_BYTES)
     }
 
     /// Bells that the other side wants to be rung.

@@ -231,12 +231,17 @@ impl Endpoint {
         reader.is_stopping = true;
         // A stream that broke the rules stays, and says so to whoever receives.
         if stream.stop() == Ok(true) {
-            reader.stream = None;
-            self.may_have_news.store(false, Ordering::Relaxed);
-            process.give_memory(std::mem::take(&mut reader.window_bytes));
+            self.end_reading(process, reader);
         } else if let Some(agreed) = &reader.slot {
             Self::ring_other_thread(agreed);
         }
+    }
+
+    /// Reads by the socket alone from now on.
+    pub(crate) fn end_reading(&self, process: &Process, reader: &mut Reader) {
+        reader.stream = None;
+        self.may_have_news.store(false, Ordering::Relaxed);
+        process.give_memory(std::mem::take(&mut reader.window_bytes));
     }
 
     #[cold]

@@ -17,6 +17,7 @@ use rustix::net::sockopt::{Timeout, socket_timeout};
 use smallvec::SmallVec;
 
 use crate::counts::Count;
+use crate::debts;
 use crate::endpoint::{AgreedSlot, Endpoint, Stage, Writer};
 use crate::handlers::put_off;
 use crate::inside::{Inside, Way};
@@ -121,6 +122,14 @@ impl Endpoint {
                     writer.failed = Some(errno);
                     return Step::Turn(Turn::Done(Ok(given.total)));
                 }
+                // What came back has been sent since it was looked for, and nothing is put behind it any more.
+                Put::Full if writer.debt.is_some() && !Self::owes(&mut writer) => continue,
+                // A socket with room says nothing of those bytes that come first.
+                Put::Full if waits && writer.debt.is_some() => {
+                    drop(writer);
+                    std::thread::sleep(debts::BETWEEN_LOOKS);
+                    continue;
+                }
                 Put::Full if waits => {}
                 Put::Full => return Step::Turn(Turn::Done(given.or_again())),
             }
@@ -155,6 +164,9 @@ impl Endpoint {
 
     /// Whether it sends by the ledger, from now on if it can.
     fn is_writing(&self, writer: &mut Writer, claim: Claim, socket: BorrowedFd<'_>) -> bool {
+        if Self::owes(writer) {
+            return true;
+        }
         if writer.is_down_for_ever {
             return false;
         }
@@ -272,7 +284,14 @@ impl Endpoint {
         let mut tcp = Tcp::new(socket, Side::Accepted);
         let mut full_since = None;
         while let Some(rest) = given.rest() {
-            let Some(stream) = &mut writer.stream else { return Put::Full };
+            let Some(stream) = &mut writer.stream else {
+                // Behind what comes back, for which it was taken away.
+                match writer.put_behind(rest) {
+                    0 => return Put::Full,
+                    bytes => given.count(bytes),
+                }
+                continue;
+            };
             let rest = match stream.path() {
                 Path::Window => rest,
                 Path::Kernel => &rest[..rest.len().min(PIECE_BYTES)],

@@ -4,6 +4,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use beeline_domain::{ConnectionEnds, DomainConfig};
 use beeline_mmio::membarrier;
@@ -15,9 +16,11 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown, sockopt};
 
 use crate::background::Background;
 use crate::carried::Carried;
+use crate::debts;
 use crate::endpoint::{Endpoint, Meeting};
 use crate::endpoints::{endpoint, endpoints};
 use crate::forks::{self, OfProcess};
+use crate::give_back::GIVEN_BACK_WITHIN;
 use crate::numbers::{self, Claim, Number, Pass, What};
 use crate::process::{Process, Sleep};
 use crate::readiness::Sets;
@@ -144,15 +147,23 @@ impl Sockets {
     /// The first use of an endpoint behind a fork, in either process. Where both have used it, nobody knows which byte comes next, so nobody gets any.
     #[cold]
     fn shared(&self, endpoint: &'static Endpoint, claim: Claim, socket: BorrowedFd<'_>) -> Step {
+        if endpoint.is_plain() {
+            let _ = claim.number.forget();
+            return Step::Again;
+        }
         if self.is_own(endpoint) {
             if endpoint.claim() {
                 return Step::Again;
             }
         } else if endpoint.adopt() {
-            self.forbid_endpoint(endpoint, Why::Forked);
+            self.give_back(endpoint, socket, Why::Forked, Instant::now() + GIVEN_BACK_WITHIN);
             return Step::Again;
         }
         let _ = claim.number.forget();
+        // Whoever was first makes it one that all of them may use.
+        if endpoint.becomes_plain(Instant::now() + GIVEN_BACK_WITHIN) {
+            return Step::Again;
+        }
         Step::Turn(Turn::Done(Err(endpoint.reset(socket, &"two processes of a family use it"))))
     }
 
@@ -289,6 +300,10 @@ impl Sockets {
             && !endpoint.is_written_here()
         {
             endpoint.send_no_more(&mut endpoint.lock_writer());
+            // Its end would come before them.
+            if !endpoint.settle_sending(Instant::now() + GIVEN_BACK_WITHIN) {
+                endpoint.reset(socket, &"bytes that came back are not sent, and it is shut down");
+            }
         }
     }
 
@@ -368,7 +383,13 @@ impl Sockets {
 
     /// The process is about to end: it is listed no more.
     pub fn end(&self) {
+        self.settle();
         self.background().into_iter().for_each(|background| background.end());
+    }
+
+    /// Waits until what came back to this process is in its sockets, as long as they take some of it now and then: before it ends, or is another program.
+    pub fn settle(&self) -> bool {
+        debts::pay_all(GIVEN_BACK_WITHIN)
     }
 
     /// This process is about to fork.

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use support::*;
 
 /// Where windows begin in the memory of a pair, as `memory.rs` lays it out: bells, then words of 16,384 slots.
-const WINDOWS_AT: u64 = 2 * 1024 * 64 + 16_384 * 1024;
+const WINDOWS_AT: u64 = 2 * 1024 * 64 + 16_384 * 1152;
 /// From one window of a slot to the other.
 const PLACE_BYTES: u64 = 128 << 10;
 

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_long, c_uint};
 
 use crate::hooks::sets;
-use crate::process::{active, borrow_numbers, forbid, guarded, known, owns_tables};
+use crate::process::{active, borrow_numbers, forbid, guarded, hand_over, known, owns_tables};
 use crate::real;
 use crate::{errno, kernel, origin};
 use beeline_socket_rules::Why;
@@ -94,8 +94,13 @@ pub unsafe fn dup3(number: c_int, to: c_int, flags: c_int) -> c_int {
 /// A connection whose socket gets a second number is the kernel's.
 fn before_copy(number: c_int) {
     sets::share(number, Why::SetShared);
-    if known(number).is_some() {
-        forbid(number, Why::Duplicated);
+    if known(number).is_none() {
+        return;
+    }
+    match owns_tables() {
+        true => forbid(number, Why::Duplicated),
+        // In a child of `vfork`, which makes copies for the program that it becomes.
+        false => hand_over(number, Why::Executed),
     }
 }
 

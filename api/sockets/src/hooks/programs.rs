@@ -3,7 +3,9 @@
 use core::ffi::{c_int, c_long};
 
 use crate::hooks::numbers;
-use crate::process::{after_fork, before_fork, end_borrowing, hand_over, in_child, passed_to_programs};
+use crate::process::{
+    after_fork, before_fork, end_borrowing, hand_over, in_child, passed_to_programs, pay_all,
+};
 use crate::real;
 use beeline_socket_rules::Why;
 
@@ -11,6 +13,13 @@ use beeline_socket_rules::Why;
 pub fn before_program(_arguments: [c_long; 3]) {
     end_borrowing();
     passed_to_programs().for_each(|number| hand_over(number, Why::Executed));
+    // What comes back to this process is lost with it.
+    pay_all();
+}
+
+/// Prepares for a copy of a descriptor that another program gets, whatever its own flags say.
+pub fn before_copy_for_program([_actions, number, _]: [c_long; 3]) {
+    hand_over(number as c_int, Why::Executed);
 }
 
 /// Prepares for the end of a process that runs no handlers for it, as a child of `vfork` ends.

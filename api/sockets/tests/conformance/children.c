@@ -196,6 +196,27 @@ static void exec_unread_server(struct side *s)
 	resume_as_other_program(s);
 }
 
+#define LARGE_BYTES 1000000
+
+static void exec_large_client(struct side *s)
+{
+	static char bytes[LARGE_BYTES];
+	pattern(bytes, sizeof bytes, 3);
+	SAY(send_all(s->fd, bytes, sizeof bytes));
+	meet(s);
+	say_bytes(s, "answers", bytes, receive_all(s->fd, bytes, sizeof bytes));
+	SAY(shutdown(s->fd, SHUT_WR));
+	receive_to_end(s, s->fd);
+}
+
+/* More than a window has room for, so that some of it is elsewhere. */
+static void exec_large_server(struct side *s)
+{
+	meet(s);
+	keep_over_exec(s->fd);
+	resume_as_other_program(s);
+}
+
 static void spawn_server(struct side *s)
 {
 	posix_spawn_file_actions_t actions;
@@ -292,6 +313,7 @@ const struct test_case children_cases[] = {
 	SERVED("vfork_not_kept", vfork_not_kept_server, "`vfork` and `exec` with `FD_CLOEXEC`"),
 	SERVED("exec_self", exec_self_server, "`exec` of the program itself"),
 	{ "exec_unread", TWO_PROCESSES, false, exec_unread_server, exec_unread_client, "`exec` with unread bytes" },
+	{ "exec_large", TWO_PROCESSES, false, exec_large_server, exec_large_client, "`exec` with a MB of unread bytes" },
 	SERVED("spawn", spawn_server, "`posix_spawn` with the connection as standard input"),
 	SERVED("system", system_server, "`system` with the connection"),
 	SERVED("system_plain", system_plain_server, "`system` without it"),

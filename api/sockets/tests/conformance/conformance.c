@@ -211,7 +211,8 @@ static int be_resumed(char **words)
 	s.client_pid = atoi(words[2]);
 	s.to_other = atoi(words[3]);
 	s.from_other = atoi(words[4]);
-	say(&s, "another program answered %d", be_inherited(s.fd));
+	int answered = be_inherited(s.fd);
+	say(&s, "another program answered %d, sum %016llx", answered, (unsigned long long)inherited_sum);
 	close(s.fd);
 	meet(&s);
 	MUST(waitpid(s.client_pid, &status, 0));

@@ -144,6 +144,8 @@ void say_child(struct side *s, const char *name, pid_t child);
 const char *own_path(void);
 /* What a program does with a connection that it was started with: answers messages until the end. */
 int be_inherited(int fd);
+/* The sum of the messages that it has answered. */
+extern uint64_t inherited_sum;
 /* The server goes on as another program. */
 void resume_as_other_program(struct side *s) __attribute__((noreturn));
 

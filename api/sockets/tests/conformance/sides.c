@@ -350,11 +350,14 @@ void say_child(struct side *s, const char *name, pid_t child)
 		say(s, "%s exited with %d", name, WEXITSTATUS(status));
 }
 
+uint64_t inherited_sum;
+
 int be_inherited(int fd)
 {
 	char bytes[200];
 	int answered = 0;
 	while (receive_all(fd, bytes, sizeof bytes) == sizeof bytes) {
+		inherited_sum = inherited_sum * 31 + sum(bytes, sizeof bytes);
 		pattern(bytes, sizeof bytes, 2);
 		if (send_all(fd, bytes, sizeof bytes) == sizeof bytes)
 			answered++;

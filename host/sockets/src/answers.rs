@@ -1,0 +1,84 @@
+//! The sender's part where bytes go back that nobody has received: it says how many it has sent, and leaves the socket to what comes back (`debts.rs`).
+
+use std::os::fd::{AsFd, OwnedFd, RawFd};
+use std::sync::atomic::Ordering;
+
+use beeline_domain::high_copy;
+use rustix::io::Errno;
+
+use crate::deaths::own_socket;
+use crate::debts::{Debt, MOST_BYTES};
+use crate::endpoint::{AgreedSlot, Endpoint, Writer};
+use crate::lock::locked;
+
+impl Endpoint {
+    /// Answers the other side where it asks to give bytes back: from then on what the program sends waits.
+    pub(crate) fn answer_return(&self) {
+        let Some((agreed, number)) = self.asked_return() else { return };
+        // A child that has used it since has sent what is not counted here.
+        if self.is_settled() || self.claim() {
+            self.answer(&mut self.lock_writer(), agreed, number);
+        }
+    }
+
+    /// As [`Endpoint::answer_return`], for who has the reader's lock, and has used the connection since the last fork.
+    pub(crate) fn answer_return_meanwhile(&self) {
+        if let Some((agreed, number)) = self.asked_return().filter(|_| self.is_settled()) {
+            self.answer(&mut self.lock_writer(), agreed, number);
+        }
+    }
+
+    fn asked_return(&self) -> Option<(AgreedSlot, u64)> {
+        let meeting = locked(&self.meeting);
+        let agreed = meeting.as_ref()?.agreed.as_ref()?;
+        let number = agreed.slot.sent_returns().asked()?;
+        Some((agreed.clone(), number))
+    }
+
+    fn answer(&self, writer: &mut Writer, agreed: AgreedSlot, number: u64) {
+        // It may be another connection's by now.
+        let is_it = writer.slot.as_ref().is_none_or(|slot| slot.other_cookie == agreed.other_cookie);
+        if !is_it || std::mem::replace(&mut writer.answered, number) == number {
+            return;
+        }
+        let returns = agreed.slot.sent_returns();
+        let socket = duplicate(self.number.load(Ordering::Relaxed), self.cookie.load(Ordering::Relaxed));
+        let Ok(socket) = socket else { return returns.refuse(number) };
+        let Some(stream) = &writer.stream else { return returns.refuse(number) };
+        let (sent, may_come) = (stream.sent_bytes(), stream.untaken_bytes().min(MOST_BYTES));
+        // Before the answer: its entry says where the window ends, and it leaves a mark in the place, which is the other side's then.
+        self.send_no_more(writer);
+        let debt = Debt::new(returns.clone(), number, may_come, socket, agreed.peer);
+        returns.say_sent(number, sent);
+        writer.debt = Some(debt.begin());
+    }
+
+    /// Whether the bytes of its program wait behind some that come back.
+    pub(crate) fn owes(writer: &mut Writer) -> bool {
+        let Some(debt) = &writer.debt else { return false };
+        let mut debt = locked(debt);
+        if !debt.tend() {
+            return true;
+        }
+        writer.failed = writer.failed.or(debt.failed());
+        drop(debt);
+        writer.debt = None;
+        false
+    }
+}
+
+impl Writer {
+    /// Puts bytes behind those that come back, as many as there is room for.
+    pub(crate) fn put_behind(&mut self, bytes: &[u8]) -> usize {
+        self.debt.as_ref().map_or(0, |debt| locked(debt).put_behind(bytes))
+    }
+}
+
+/// A descriptor of the library's own for the socket of a number of this process, if it still has this cookie.
+fn duplicate(number: RawFd, cookie: u64) -> Result<OwnedFd, Errno> {
+    let socket = own_socket(number)?;
+    if beeline_tcp::cookie(&socket)? != cookie {
+        return Err(Errno::BADF);
+    }
+    Ok(high_copy(socket.as_fd()).unwrap_or(socket))
+}

@@ -1,0 +1,346 @@
+//! Bytes that this process has sent by a window, and that come back from it: they are given to the socket, behind all that it had, for whoever
+//! reads it now.
+//!
+//! From its answer on, the sender's program sends nothing to the socket by itself: what it sends waits behind what comes back. The thread in the
+//! background copies what the other side puts into the place of the window, and gives it to the socket when that has room, by a descriptor of
+//! its own, so that a program that closes its number loses nothing.
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use beeline_domain::Peer;
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::net::sockopt;
+
+use crate::forks::OfProcess;
+use crate::lock::locked;
+use crate::returns::Returns;
+
+/// As much as comes back at most: both buffers of a socket are hardly ever as large.
+pub(crate) const MOST_BYTES: u64 = 64 << 20;
+/// What a program may send while bytes come back, before its calls find no room.
+const BEHIND_BYTES: usize = 1 << 20;
+/// Between two looks at the other process, which may end in the middle.
+const LOOKED_AT_EVERY: Duration = Duration::from_millis(10);
+pub(crate) const BETWEEN_LOOKS: Duration = Duration::from_micros(100);
+
+/// Those of each process of a family; a child's are its parent's, which pays them.
+static DEBTS: OfProcess<Mutex<Vec<Arc<Mutex<Debt>>>>> = OfProcess::new();
+
+/// What one socket is owed.
+#[derive(Debug)]
+pub(crate) struct Debt {
+    returns: Returns,
+    /// The process at the other end; none where it is this one.
+    peer: Option<Peer>,
+    /// Let go with the last byte: a program that closes its number ends the connection by that.
+    socket: Option<Arc<OwnedFd>>,
+    /// The question that was answered.
+    number: u64,
+    /// Pieces that were copied, and bytes that may come still.
+    pieces: u64,
+    may_come: u64,
+    is_over: bool,
+    /// What is given to the socket next, and what the program has sent meanwhile.
+    owed: VecDeque<u8>,
+    behind: VecDeque<u8>,
+    /// How the program's socket lingers, while bytes are owed.
+    lingers: Option<Option<Duration>>,
+    failed: Option<Errno>,
+}
+
+/// Whether all is paid that this process owes.
+pub(crate) fn pay() -> bool {
+    let Some(debts) = DEBTS.get_or_init(Mutex::default) else { return true };
+    let mut debts = locked(debts);
+    debts.retain(|debt| !locked(debt).tend());
+    debts.is_empty()
+}
+
+/// Waits until all is paid, but no longer than this since a socket has last taken something: the process is about to end, behind which the kernel
+/// would send on.
+pub(crate) fn pay_all(within: Duration) -> bool {
+    let (mut owed, mut since) = (usize::MAX, Instant::now());
+    while !pay() {
+        let left = DEBTS
+            .get_or_init(Mutex::default)
+            .map_or(0, |debts| locked(debts).iter().map(|debt| locked(debt).owed.len()).sum::<usize>());
+        if left < owed {
+            since = Instant::now();
+        }
+        owed = left;
+        if since.elapsed() >= within {
+            return false;
+        }
+        std::thread::sleep(BETWEEN_LOOKS);
+    }
+    true
+}
+
+/// What wakes a thread that pays: sockets with too little room; and how long it may sleep at most.
+pub(crate) fn waited_for() -> (Vec<Arc<OwnedFd>>, Option<Duration>) {
+    let Some(debts) = DEBTS.get_or_init(Mutex::default) else { return (Vec::new(), None) };
+    let (mut full, mut longest) = (Vec::new(), None);
+    for debt in &*locked(debts) {
+        let debt = locked(debt);
+        if !debt.owed.is_empty() {
+            full.extend(debt.socket.clone());
+        }
+        if !debt.is_over {
+            longest = Some(LOOKED_AT_EVERY);
+        }
+    }
+    (full, longest)
+}
+
+/// As [`waited_for`] has it.
+pub(crate) fn room_in(socket: &OwnedFd) -> PollFd<'_> {
+    PollFd::new(socket, PollFlags::OUT)
+}
+
+impl Debt {
+    /// What comes back by an answer to this question: at most so many bytes, for this socket.
+    pub(crate) fn new(
+        returns: Returns,
+        number: u64,
+        may_come: u64,
+        socket: OwnedFd,
+        peer: Option<Peer>,
+    ) -> Self {
+        Debt {
+            returns,
+            peer,
+            socket: Some(Arc::new(socket)),
+            number,
+            pieces: 0,
+            may_come,
+            is_over: false,
+            owed: VecDeque::new(),
+            behind: VecDeque::new(),
+            lingers: None,
+            failed: None,
+        }
+    }
+
+    /// Has it paid, by whoever pays.
+    pub(crate) fn begin(self) -> Arc<Mutex<Debt>> {
+        let debt = Arc::new(Mutex::new(self));
+        if let Some(debts) = DEBTS.get_or_init(Mutex::default) {
+            locked(debts).push(Arc::clone(&debt));
+        }
+        debt
+    }
+
+    /// What the socket failed with.
+    pub(crate) fn failed(&self) -> Option<Errno> {
+        self.failed
+    }
+
+    /// Puts what its program sends behind what comes back, as much as there is room for. None where all is paid: nobody would send it.
+    pub(crate) fn put_behind(&mut self, bytes: &[u8]) -> usize {
+        if self.is_paid() {
+            return 0;
+        }
+        let behind = if self.is_over { &mut self.owed } else { &mut self.behind };
+        let room = BEHIND_BYTES.saturating_sub(behind.len()).min(bytes.len());
+        behind.extend(&bytes[..room]);
+        room
+    }
+
+    /// Copies what has come, and gives the socket what it takes. Whether nothing is left to do.
+    pub(crate) fn tend(&mut self) -> bool {
+        while !self.is_over {
+            // Before the look at the question: a process that ended behind it had said so.
+            let has_gone = self.peer.as_ref().is_some_and(|peer| peer.departure().is_some());
+            if self.returns.asked() != Some(self.number) {
+                self.end();
+            } else if !self.copy() {
+                if has_gone {
+                    self.lose("the other process has ended while it gave bytes back");
+                }
+                break;
+            }
+        }
+        self.pay();
+        if self.is_paid() {
+            self.socket = None;
+        }
+        self.is_paid()
+    }
+
+    fn is_paid(&self) -> bool {
+        self.is_over && self.owed.is_empty()
+    }
+
+    /// Copies a piece; whether there was one.
+    fn copy(&mut self) -> bool {
+        let mut piece = Vec::new();
+        let Some(bytes) = self.returns.take(self.pieces + 1, &mut piece) else { return false };
+        let Some(may_come) = self.may_come.checked_sub(bytes as u64) else {
+            self.lose("more bytes came back than were sent");
+            return false;
+        };
+        (self.pieces, self.may_come) = (self.pieces + 1, may_come);
+        self.owed.extend(piece);
+        // First, so that they are in the socket when the other side goes on.
+        self.pay();
+        self.returns.say_copied(self.pieces);
+        true
+    }
+
+    fn end(&mut self) {
+        self.is_over = true;
+        let behind = std::mem::take(&mut self.behind);
+        self.owed.extend(behind);
+    }
+
+    /// Nobody knows which byte comes next.
+    fn lose(&mut self, why: &str) {
+        tracing::warn!(why, "a connection is reset");
+        self.socket.iter().for_each(|socket| _ = beeline_tcp::reset(socket));
+        self.fail(Errno::CONNRESET);
+    }
+
+    fn fail(&mut self, errno: Errno) {
+        self.failed = Some(errno);
+        self.is_over = true;
+        self.owed.clear();
+        self.behind.clear();
+    }
+
+    fn pay(&mut self) {
+        let Some(socket) = self.socket.clone() else { return };
+        while !self.owed.is_empty() {
+            match beeline_tcp::send(&socket, self.owed.as_slices().0) {
+                Ok(0) => break,
+                Ok(bytes) => _ = self.owed.drain(..bytes),
+                Err(errno) => self.fail(errno),
+            }
+        }
+        self.linger(&socket);
+    }
+
+    /// A process that is killed now would leave an end behind bytes that are not all: its socket is one that is reset then.
+    fn linger(&mut self, socket: &OwnedFd) {
+        if !self.owed.is_empty() && self.lingers.is_none() {
+            self.lingers = sockopt::socket_linger(socket).ok();
+            let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
+        } else if self.owed.is_empty()
+            && let Some(before) = self.lingers.take()
+        {
+            let _ = sockopt::set_socket_linger(socket, before);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+
+    use beeline_mmio::Region;
+
+    use super::*;
+    use crate::returns::RETURN_WORDS;
+
+    const PLACE_BYTES: usize = 4096;
+    /// Nothing takes so long that does not hang.
+    const HANGS: Duration = Duration::from_secs(20);
+
+    /// A debt of at most so many bytes, the words by which they come, and the socket that they come to in the end.
+    fn debt(may_come: u64) -> (Debt, Returns, TcpStream) {
+        let region = Region::private(64 + PLACE_BYTES);
+        let returns = Returns::new(region.words(0, RETURN_WORDS), region, 64, PLACE_BYTES);
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let other = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let number = returns.ask();
+        let socket = OwnedFd::from(listener.accept().unwrap().0);
+        let debt = Debt::new(returns.clone(), number, may_come, socket, None);
+        (debt, returns, other)
+    }
+
+    #[test]
+    fn what_came_back_is_in_the_socket_before_its_piece_is_acknowledged_and_before_what_the_program_sent() {
+        let (mut debt, returns, mut other) = debt(8);
+        debt.behind.extend(b"behind");
+        returns.put(1, b"came");
+        assert!(!debt.tend());
+        assert!(returns.is_copied(1));
+        returns.put(2, b"back");
+        assert!(!debt.tend());
+        let mut out = [0; 8];
+        other.read_exact(&mut out).unwrap();
+        assert_eq!(&out, b"cameback");
+        returns.end(debt.number);
+        assert!(debt.tend());
+        other.read_exact(&mut out[..6]).unwrap();
+        assert_eq!(&out[..6], b"behind");
+    }
+
+    #[test]
+    fn more_bytes_than_were_sent_reset_the_connection() {
+        let (mut debt, returns, mut other) = debt(7);
+        returns.put(1, b"came");
+        assert!(!debt.tend());
+        returns.put(2, b"back");
+        assert!(debt.tend());
+        assert_eq!(debt.failed, Some(Errno::CONNRESET));
+        assert!(!returns.is_copied(2));
+        let ended = loop {
+            match other.read(&mut [0; 8]) {
+                Ok(bytes) if bytes > 0 => {}
+                ended => break ended,
+            }
+        };
+        assert_eq!(ended.unwrap_err().raw_os_error(), Some(Errno::CONNRESET.raw_os_error()));
+    }
+
+    #[test]
+    fn piece_that_is_not_the_next_one_is_not_taken() {
+        let (mut debt, returns, _other) = debt(100);
+        for number in [0, 2, u64::from(u32::MAX)] {
+            returns.put(number, b"piece");
+            assert!(!debt.tend());
+            assert!(debt.owed.is_empty() && debt.pieces == 0, "{number}");
+        }
+    }
+
+    #[test]
+    fn socket_that_is_owed_bytes_is_one_that_is_reset_if_the_process_is_killed() {
+        let (mut debt, returns, mut other) = debt(1 << 30);
+        let mut number = 0;
+        while debt.owed.is_empty() {
+            number += 1;
+            returns.put(number, &[7; PLACE_BYTES]);
+            assert!(!debt.tend());
+        }
+        let program_s = debt.socket.as_ref().unwrap().try_clone().unwrap();
+        assert_eq!(sockopt::socket_linger(&program_s), Ok(Some(Duration::ZERO)));
+        returns.end(debt.number);
+        let mut out = vec![0; PLACE_BYTES * number as usize];
+        let reader = std::thread::spawn(move || other.read_exact(&mut out).map(|()| out));
+        while !debt.tend() {
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
+        assert!(reader.join().unwrap().unwrap().iter().all(|byte| *byte == 7));
+        assert_eq!(sockopt::socket_linger(&program_s), Ok(None));
+    }
+
+    #[test]
+    fn debt_that_is_paid_keeps_no_socket_open_and_takes_no_bytes() {
+        let (mut debt, returns, mut other) = debt(4);
+        returns.put(1, b"back");
+        assert!(!debt.tend());
+        assert_eq!(debt.put_behind(b"behind"), 6);
+        returns.end(debt.number);
+        assert!(debt.tend());
+        assert_eq!(debt.put_behind(b"late"), 0);
+        let mut out = Vec::new();
+        other.set_read_timeout(Some(HANGS)).unwrap();
+        other.read_to_end(&mut out).unwrap();
+        assert_eq!(out, b"backbehind");
+    }
+}

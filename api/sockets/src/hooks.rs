@@ -1,5 +1,6 @@
 //! What is done for a program's call, by what the call is about.
 
+pub mod datagrams;
 pub mod files;
 pub mod held;
 pub mod numbers;

@@ -75,6 +75,9 @@ extern "C" fn begin() {
 /// The process is about to fork. A connection that another program would get with its number cannot wait until that uses it: nobody would say so here.
 pub extern "C" fn before_fork() {
     origin::fork();
+    // A child may receive, too, and nobody would say to which of the two a datagram of a window goes.
+    let is_of_datagrams = |number: &c_int| sockets().is_some_and(|sockets| sockets.is_of_datagrams(*number));
+    known_numbers().filter(is_of_datagrams).for_each(|number| forbid(number, Why::Forked));
     let is_carried = |number: &c_int| sockets().is_some_and(|sockets| sockets.endpoint(*number).is_some());
     let carried: Vec<c_int> = passed_to_programs().filter(is_carried).collect();
     carried.iter().for_each(|number| forbid(*number, Why::Forked));

@@ -5,6 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use libc::{sockaddr, sockaddr_in, sockaddr_in6, socklen_t};
 
+use crate::hooks::datagrams::known_datagrams;
 use crate::hooks::sets;
 use crate::origin::Listener;
 use crate::process::{active, forbid, guarded, known};
@@ -31,11 +32,19 @@ const INHERITED: [(c_int, c_int, c_int); 9] = [
 pub unsafe fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
     // SAFETY: what the program gives.
     let number = unsafe { real::socket(domain, kind, protocol) };
-    if number >= 0 && active().is_some() {
+    if number >= 0
+        && let Some(sockets) = active()
+    {
         let kind = kind & !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC);
         let is_stream = kind == libc::SOCK_STREAM && matches!(protocol, 0 | libc::IPPROTO_TCP);
         sets::closed(number);
-        origin::made(number, is_stream && matches!(domain, libc::AF_INET | libc::AF_INET6));
+        let is_internet = matches!(domain, libc::AF_INET | libc::AF_INET6);
+        origin::made(number, is_stream && is_internet);
+        if kind == libc::SOCK_DGRAM && matches!(protocol, 0 | libc::IPPROTO_UDP) && is_internet {
+            // SAFETY: the kernel has just made the descriptor.
+            let socket = unsafe { BorrowedFd::borrow_raw(number) };
+            guarded(|| sockets.datagrams_made(socket));
+        }
     }
     number
 }
@@ -47,6 +56,11 @@ pub unsafe fn connect(number: c_int, address: *const sockaddr, length: socklen_t
     let family = unsafe { family(address, length) };
     if family == Some(libc::AF_UNSPEC) {
         // The socket may be another connection's next.
+        forbid(number, Why::Disconnected);
+    } else if let Some(known) = known_datagrams(number)
+        && known.sockets.datagram_socket(number).is_some()
+    {
+        // Whose datagrams are received is another question from now on.
         forbid(number, Why::Disconnected);
     }
     // SAFETY: what the program gives.

@@ -5,6 +5,7 @@ use core::ffi::{c_int, c_long, c_void};
 use libc::socklen_t;
 use rustix::net::Shutdown;
 
+use crate::hooks::datagrams::known_datagrams;
 use crate::process::{forbid, guarded, known, settle};
 use crate::real;
 use crate::{errno, origin};
@@ -27,6 +28,9 @@ pub unsafe fn shutdown(number: c_int, how: c_int) -> c_int {
         libc::SHUT_RDWR => Some(Shutdown::Both),
         _ => None,
     };
+    if known_datagrams(number).is_some() {
+        forbid(number, Why::HalfClosed);
+    }
     if let (Some(known), Some(direction)) = (known(number), direction) {
         guarded(|| known.sockets.shutdown(known.socket, direction));
     }
@@ -43,7 +47,11 @@ pub unsafe fn setsockopt(
     value: *const c_void,
     length: socklen_t,
 ) -> c_int {
-    if !beeline_tcp::is_neutral(level, name) {
+    let is_neutral = match known_datagrams(number) {
+        Some(_) => beeline_tcp::is_neutral_for_datagrams(level, name),
+        None => beeline_tcp::is_neutral(level, name),
+    };
+    if !is_neutral {
         match (level, name) {
             // Readiness is the kernel's from then on.
             (libc::SOL_SOCKET, libc::SO_RCVLOWAT) => settle(number, Why::Option),
@@ -92,6 +100,15 @@ unsafe fn ioctl_of_connection(number: c_int, request: c_long, argument: *mut c_v
     };
     // Programs pass the request as an int or a long; the kernel looks at 32 bits.
     match request & 0xffff_ffff {
+        SIOCINQ if known.sockets.is_of_datagrams(number) => {
+            // SAFETY: the program says that the integer is there.
+            let place = unsafe { argument.cast::<c_int>().as_mut() };
+            if let (Some(bytes), Some(place)) = (guarded(|| known.sockets.next_datagram_bytes(number)), place)
+            {
+                *place = c_int::try_from(bytes).unwrap_or(c_int::MAX);
+                return 0;
+            }
+        }
         SIOCINQ => {
             // SAFETY: the program says that the integer is there.
             let place = unsafe { argument.cast::<c_int>().as_mut() };

@@ -9,6 +9,7 @@ use libc::{iovec, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t, timespe
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
+use crate::hooks::datagrams;
 use crate::process::{Known, forbid, guarded, known};
 use crate::real;
 use crate::{cancellation, errno, messages};
@@ -103,6 +104,13 @@ fn receive_nowhere(known: Known, errno: Errno, flags: c_int, kernel: impl FnOnce
 pub unsafe fn read(number: c_int, out: *mut c_void, bytes: size_t) -> ssize_t {
     // SAFETY: what the program gives.
     let kernel = || unsafe { real::read(number, out, bytes) };
+    if let Some(known) = datagrams::known_datagrams(number)
+        && bytes != 0
+        && isize::try_from(bytes).is_ok()
+    {
+        // SAFETY: the program says that the memory is there.
+        return unsafe { datagrams::receive(known, out, bytes, 0) };
+    }
     match known(number) {
         // For no bytes, and for too many, the kernel answers without a look at what is there.
         Some(known) if bytes != 0 && isize::try_from(bytes).is_ok() => {
@@ -124,6 +132,12 @@ pub unsafe fn readv(number: c_int, vectors: *const iovec, count: c_int) -> ssize
     // SAFETY: the program says that the memory is there.
     match unsafe { messages::places(vectors, count) } {
         Ok(places) if places.iter().all(|place| place.is_empty()) => 0,
+        Ok(mut places) if known.sockets.is_of_datagrams(number) => {
+            match datagrams::receive_to(known, &mut places, 0, kernel) {
+                Ok(datagram) => datagram.copied.cast_signed(),
+                Err(received) => received,
+            }
+        }
         Ok(mut places) => receive(known, &mut places, 0, kernel),
         Err(errno) => errno::fail(errno),
     }
@@ -135,6 +149,10 @@ pub unsafe fn readv(number: c_int, vectors: *const iovec, count: c_int) -> ssize
 pub unsafe fn recv(number: c_int, out: *mut c_void, bytes: size_t, flags: c_int) -> ssize_t {
     // SAFETY: what the program gives.
     let kernel = || unsafe { real::recv(number, out, bytes, flags) };
+    if let Some(known) = datagrams::known_datagrams(number) {
+        // SAFETY: the program says that the memory is there.
+        return unsafe { datagrams::receive(known, out, bytes, flags) };
+    }
     match known_for(number, flags) {
         // SAFETY: the program says that the memory is there.
         Some(known) => unsafe { receive_at(known, out, bytes, flags, kernel) },
@@ -155,6 +173,10 @@ pub unsafe fn recvfrom(
 ) -> ssize_t {
     // SAFETY: what the program gives.
     let kernel = || unsafe { real::recvfrom(number, out, bytes, flags, address, length) };
+    if let Some(known) = datagrams::known_datagrams(number) {
+        // SAFETY: what the program gives.
+        return unsafe { datagrams::receive_at(known, out, bytes, flags, address, length) };
+    }
     let Some(known) = known_for(number, flags) else { return kernel() };
     // SAFETY: the program says that the memory is there.
     let received = unsafe { receive_at(known, out, bytes, flags, kernel) };
@@ -170,6 +192,10 @@ pub unsafe fn recvfrom(
 pub unsafe fn recvmsg(number: c_int, message: *mut msghdr, flags: c_int) -> ssize_t {
     // SAFETY: what the program gives.
     let kernel = || unsafe { real::recvmsg(number, message, flags) };
+    if let Some(known) = datagrams::known_datagrams(number) {
+        // SAFETY: what the program gives.
+        return unsafe { datagrams::receive_message(known, message, flags) };
+    }
     let Some(known) = known_for(number, flags) else { return kernel() };
     // SAFETY: the program says that it is a message; null is none.
     let Some(header) = (unsafe { message.as_mut() }) else { return errno::fail(Errno::FAULT) };
@@ -196,7 +222,11 @@ pub unsafe fn recvmmsg(
     flags: c_int,
     timeout: *mut timespec,
 ) -> c_int {
-    if known_for(number, flags & !libc::MSG_WAITFORONE).is_none() {
+    let goes_at_once = match datagrams::known_datagrams(number) {
+        Some(known) => !datagrams::is_carried(known),
+        None => known_for(number, flags & !libc::MSG_WAITFORONE).is_none(),
+    };
+    if goes_at_once {
         // SAFETY: what the program gives.
         return unsafe { real::recvmmsg(number, messages, count, flags, timeout) };
     }

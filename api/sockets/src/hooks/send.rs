@@ -8,7 +8,7 @@ use libc::{iovec, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
-use crate::hooks::sets;
+use crate::hooks::{datagrams, sets};
 use crate::process::{Known, forbid, guarded, hand_over, known};
 use crate::real;
 use crate::{cancellation, errno, kernel, messages};
@@ -87,6 +87,10 @@ pub unsafe fn write(number: c_int, from: *const c_void, bytes: size_t) -> ssize_
     // SAFETY: what the program gives.
     let kernel = || unsafe { real::write(number, from, bytes) };
     match known(number) {
+        Some(known) if known.sockets.is_of_datagrams(number) && isize::try_from(bytes).is_ok() => {
+            // SAFETY: the program says that the memory is there.
+            unsafe { send_datagram(known, from, bytes, 0, core::ptr::null(), 0, kernel) }
+        }
         // More is an error of the kernel's, whatever the socket's state is.
         Some(known) if isize::try_from(bytes).is_ok() => {
             // SAFETY: the program says that the memory is there.
@@ -108,7 +112,35 @@ pub unsafe fn writev(number: c_int, vectors: *const iovec, count: c_int) -> ssiz
     match unsafe { messages::pieces(vectors, count) } {
         // The kernel returns before it asks the socket.
         Ok(pieces) if pieces.iter().all(|piece| piece.is_empty()) => 0,
+        Ok(pieces) if known.sockets.is_of_datagrams(number) => {
+            // SAFETY: no address is given.
+            unsafe { datagrams::send_pieces(known, &pieces, 0, core::ptr::null(), 0, kernel) }
+        }
         Ok(pieces) => send_pieces(known, &pieces, 0, kernel),
+        Err(errno) => errno::fail(errno),
+    }
+}
+
+/// Sends one piece as a datagram.
+///
+/// # Safety
+/// As `sendto`.
+#[inline]
+unsafe fn send_datagram(
+    known: Known,
+    from: *const c_void,
+    bytes: size_t,
+    flags: c_int,
+    address: *const sockaddr,
+    length: socklen_t,
+    kernel: impl FnOnce() -> ssize_t,
+) -> ssize_t {
+    // SAFETY: the program says that the memory is there.
+    match unsafe { messages::piece(from, bytes) } {
+        // SAFETY: the program says that the address is there.
+        Ok(piece) => unsafe {
+            datagrams::send_pieces(known, slice::from_ref(&piece), flags, address, length, kernel)
+        },
         Err(errno) => errno::fail(errno),
     }
 }
@@ -119,6 +151,10 @@ pub unsafe fn writev(number: c_int, vectors: *const iovec, count: c_int) -> ssiz
 pub unsafe fn send(number: c_int, from: *const c_void, bytes: size_t, flags: c_int) -> ssize_t {
     // SAFETY: what the program gives.
     let kernel = || unsafe { real::send(number, from, bytes, flags) };
+    if let Some(known) = datagrams::known_datagrams(number) {
+        // SAFETY: what the program gives.
+        return unsafe { send_datagram(known, from, bytes, flags, core::ptr::null(), 0, kernel) };
+    }
     match known_for(number, flags) {
         // SAFETY: the program says that the memory is there.
         Some(known) => unsafe { send_piece(known, from, bytes, flags, kernel) },
@@ -142,6 +178,10 @@ pub unsafe fn sendto(
 ) -> ssize_t {
     // SAFETY: what the program gives.
     let kernel = || unsafe { real::sendto(number, from, bytes, flags, address, length) };
+    if let Some(known) = datagrams::known_datagrams(number) {
+        // SAFETY: what the program gives.
+        return unsafe { send_datagram(known, from, bytes, flags, address, length, kernel) };
+    }
     match known_for(number, flags) {
         // SAFETY: the program says that the memory is there.
         Some(known) if address.is_null() || length <= LONGEST_ADDRESS => unsafe {
@@ -161,6 +201,10 @@ pub unsafe fn sendmsg(number: c_int, message: *const msghdr, flags: c_int) -> ss
     let Some(header) = (unsafe { message.as_ref() }) else { return kernel() };
     // SAFETY: the program says that the control bytes are there.
     unsafe { before_passing(header) };
+    if let Some(known) = datagrams::known_datagrams(number) {
+        // SAFETY: what the program gives.
+        return unsafe { datagrams::send_message(known, header, flags) };
+    }
     let Some(known) = known_for(number, flags) else { return kernel() };
     if header.msg_controllen != 0 {
         forbid(number, Why::Option);
@@ -208,6 +252,13 @@ pub unsafe fn sendmmsg(number: c_int, messages: *mut mmsghdr, count: c_uint, fla
         }
         // SAFETY: what the program gives; of more messages than these the kernel sends none.
         return unsafe { real::sendmmsg(number, messages, count, flags) };
+    }
+    if let Some(known) = datagrams::known_datagrams(number)
+        && count > 0
+        && !datagrams::is_carried(known)
+    {
+        // SAFETY: what the program gives.
+        return unsafe { datagrams::send_messages(known, messages, count, flags) };
     }
     for at in 0..count {
         // SAFETY: the program says that there are `count` messages.

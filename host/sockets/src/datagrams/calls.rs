@@ -244,6 +244,7 @@ fn known_of(socket: BorrowedFd<'_>) -> Option<Known> {
         number: socket.as_raw_fd(),
         cookie: beeline_tcp::cookie(socket).ok()?,
         peer: peer_of(socket),
+        is_v6: SocketAddr::try_from(rustix::net::getsockname(socket).ok()?).ok()?.is_ipv6(),
         is_nonblocking: fcntl_getfl(socket).ok()?.contains(OFlags::NONBLOCK),
     })
 }

@@ -27,6 +27,8 @@ const MOST_FLOWS: usize = 4096;
 pub struct DatagramSocket {
     pub(crate) index: u32,
     pub(crate) number: AtomicI32,
+    /// Of IPv4 addresses it says then that they are some of IPv6.
+    is_v6: AtomicBool,
     /// Other numbers of this process with the same socket.
     pub(crate) copies: AtomicU32,
     cookie: AtomicU64,
@@ -109,6 +111,7 @@ pub(crate) struct Known {
     pub(crate) cookie: u64,
     pub(crate) peer: Option<SocketAddr>,
     pub(crate) is_nonblocking: bool,
+    pub(crate) is_v6: bool,
 }
 
 impl DatagramSocket {
@@ -116,6 +119,7 @@ impl DatagramSocket {
         DatagramSocket {
             index,
             number: AtomicI32::new(-1),
+            is_v6: AtomicBool::new(false),
             copies: AtomicU32::new(0),
             cookie: AtomicU64::new(0),
             made_in: AtomicU32::new(0),
@@ -142,6 +146,7 @@ impl DatagramSocket {
         locked(&self.flows).clear();
         self.number.store(known.number, Ordering::Relaxed);
         self.copies.store(0, Ordering::Relaxed);
+        self.is_v6.store(known.is_v6, Ordering::Relaxed);
         self.cookie.store(known.cookie, Ordering::Relaxed);
         self.made_in.store(forks::forks(), Ordering::Relaxed);
         self.is_nonblocking.store(known.is_nonblocking, Ordering::Relaxed);
@@ -187,6 +192,9 @@ impl DatagramSocket {
             || remote.ip().is_unspecified()
             || has_scope(&remote)
         {
+            return None;
+        }
+        if remote.is_ipv6() != self.is_v6.load(Ordering::Relaxed) {
             return None;
         }
         let mut flows = locked(&self.flows);
@@ -278,6 +286,11 @@ impl DatagramSocket {
             received_by_window: count(Counted::ReceivedByWindow),
             dropped: count(Counted::Dropped),
         }
+    }
+
+    /// Whether a window is used, of whomever.
+    pub fn has_windows(&self) -> bool {
+        self.may_have_news.load(Ordering::Relaxed) || self.lock_writer().outgoing.iter().any(Outgoing::is_up)
     }
 
     /// Whether windows carry what it sends, if it sends, and what it receives, if it receives.

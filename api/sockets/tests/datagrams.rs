@@ -14,7 +14,7 @@ fn same(family: &str) {
     let program = ground.compile("datagrams.c", &[]);
     let native = Run::of(Command::new(&program).arg(family));
     assert!(native.ended_well() && native.out.lines().count() > 90, "{native:?}");
-    let ours = Run::of(ground.preloaded(&program).arg(family));
+    let ours = Run::of(ground.preloaded(&program).env("BEELINE_SOCKETS_UDP", "true").arg(family));
     assert_eq!(ours.err, "", "windows carry what is sent");
     assert_eq!((ours.code, ours.signal), (native.code, native.signal), "{ours:?}");
     for (line, (ours, native)) in ours.out.lines().zip(native.out.lines()).enumerate() {
@@ -31,4 +31,12 @@ fn datagrams_of_ipv4_are_what_they_are_natively() {
 #[test]
 fn datagrams_of_ipv6_are_what_they_are_natively() {
     same("6");
+}
+
+#[test]
+fn datagrams_are_left_alone_unless_the_rules_have_them() {
+    let ground = Ground::new();
+    let program = ground.compile("datagrams.c", &[]);
+    let left_alone = Run::of(ground.preloaded(&program).args(["4", "left alone"]));
+    assert!(left_alone.code == Some(0) && left_alone.err.contains("not carried"), "{left_alone:?}");
 }

@@ -20,7 +20,7 @@ use support::*;
 fn engine() -> &'static Sockets {
     static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| tempfile::tempdir().unwrap());
-    sockets(folder.path(), Rules::default())
+    sockets(folder.path(), Rules { udp: true, ..Rules::default() })
 }
 
 /// A socket of UDP, as a program has it.

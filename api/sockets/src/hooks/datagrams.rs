@@ -244,8 +244,10 @@ pub unsafe fn send_messages(known: Known, list: *mut mmsghdr, count: c_uint, fla
     }
     let number = known.socket.as_raw_fd();
     guarded(|| known.sockets.sends_datagrams_by_kernel(known.socket));
+    // SAFETY: there are two messages at least.
+    let rest = unsafe { list.add(1) };
     // SAFETY: the program's messages behind the first.
-    let more = unsafe { real::sendmmsg(number, list.add(1), count - 1, flags) };
+    let more = unsafe { real::sendmmsg(number, rest, count - 1, flags) };
     1 + more.max(0)
 }
 

@@ -22,6 +22,8 @@ extern int beeline_sockets_is_accelerated(int fd) __attribute__((weak));
 
 static char bytes[70000];
 static int is_six;
+/* As many rounds as have windows begin, if they may. */
+static int most_rounds = 30000;
 
 static const char *name_of(int error)
 {
@@ -76,7 +78,7 @@ static void warm_up(int a, const struct name *to_a, int b, const struct name *to
 			exit(8);
 		if (rounds > 1000)
 			usleep(100);
-	} while (++rounds < 500 || ((!is_carried(a) || !is_carried(b)) && rounds < 30000));
+	} while (++rounds < 500 || ((!is_carried(a) || !is_carried(b)) && rounds < most_rounds));
 	fprintf(stderr, is_carried(a) && is_carried(b) ? "" : "not carried\n");
 }
 
@@ -285,9 +287,15 @@ int main(int count, char **arguments)
 	is_six = count > 1 && strcmp(arguments[1], "6") == 0;
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (char)(i * 31 >> 3);
-	two_processes();
+	int is_left_alone = count > 2;
+	if (is_left_alone)
+		most_rounds = 2000;
+	else
+		two_processes();
 	int a = bound(&to_a), b = bound(&to_b);
 	warm_up(a, &to_a, b, &to_b);
+	if (is_left_alone)
+		return 0;
 	transfer(a, &to_a, b, &to_b);
 	messages(a, &to_a, b, &to_b);
 	readiness(a, &to_a, b, &to_b);

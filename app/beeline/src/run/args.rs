@@ -50,6 +50,9 @@ pub struct RuleArgs {
     /// Whether anything is accelerated
     #[arg(long, value_name = "true|false")]
     accelerate: Option<String>,
+    /// Whether sockets of UDP are, too [default: false]
+    #[arg(long, value_name = "true|false")]
+    udp: Option<String>,
     /// Executables that are, with * and ?, by commas: for programs that the command starts
     #[arg(long, value_name = "NAMES")]
     programs: Option<String>,
@@ -96,9 +99,10 @@ pub struct RuleArgs {
 
 impl RuleArgs {
     /// The options by their keys.
-    fn given(&self) -> [(&'static str, &Option<String>); 15] {
+    fn given(&self) -> [(&'static str, &Option<String>); 16] {
         [
             ("accelerate", &self.accelerate),
+            ("udp", &self.udp),
             ("programs", &self.programs),
             ("never_programs", &self.never_programs),
             ("addresses", &self.addresses),

@@ -68,6 +68,11 @@ pub const KEYS: &[Key] = &[
         get: |rules| Given::One(rules.accelerate.to_string()),
     },
     Key {
+        name: "udp",
+        set: |rules, given| put(&mut rules.udp, flag(given)),
+        get: |rules| Given::One(rules.udp.to_string()),
+    },
+    Key {
         name: "programs",
         set: |rules, given| put(&mut rules.programs, patterns(given)),
         get: |rules| Given::list(&rules.programs.0),
@@ -294,6 +299,7 @@ mod tests {
     fn value_that_means_nothing_is_refused_with_what_is_meant() {
         let wrong = [
             ("accelerate", "yes", "true or false"),
+            ("udp", "1", "true or false"),
             ("programs", "a[", "no pattern"),
             ("addresses", "localhost", "no address and no prefix"),
             ("ports", "70000", "no port"),

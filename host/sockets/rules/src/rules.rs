@@ -16,6 +16,8 @@ use crate::Why;
 pub struct Rules {
     /// Whether any connection is accelerated.
     pub accelerate: bool,
+    /// Whether sockets of UDP are, too.
+    pub udp: bool,
     /// Programs whose connections are; empty for all.
     pub programs: Patterns,
     /// Programs whose connections never are.
@@ -50,6 +52,7 @@ impl Default for Rules {
     fn default() -> Self {
         Rules {
             accelerate: true,
+            udp: false,
             programs: Patterns::default(),
             never_programs: Patterns::default(),
             addresses: Vec::new(),

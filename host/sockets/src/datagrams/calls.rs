@@ -26,7 +26,9 @@ impl Sockets {
     /// This process has made a socket of UDP.
     pub fn datagrams_made(&self, socket: BorrowedFd<'_>) {
         self.forget_number(socket.as_raw_fd());
-        if let Some(number) = numbers::number(socket.as_raw_fd()) {
+        if self.process().rules().udp
+            && let Some(number) = numbers::number(socket.as_raw_fd())
+        {
             number.begin(What::DatagramCandidate);
         }
     }

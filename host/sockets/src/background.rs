@@ -25,15 +25,11 @@ use crate::lock::{Held, locked};
 use crate::memory::{PairMemory, memory_bytes};
 use crate::poll::poll_for;
 use crate::sleepers::{OwnBell, ring};
+use crate::talk::{Talk, pause_behind};
 use crate::whose::Whose;
 
 /// Slots of a pair's memory: 4 GiB of addresses, of which only what is used is there.
 const SLOTS: u32 = 16_384;
-/// Between two questions who is at the other end: at first, for half a minute, and after that.
-const ASKED_AT_FIRST: Duration = Duration::from_millis(1);
-const ASKED_SOON: Duration = Duration::from_millis(100);
-const ASKED_LATER: Duration = Duration::from_secs(5);
-const SOON: Duration = Duration::from_secs(30);
 /// Until the domain's thread says that a process has gone whose end the kernel has told of.
 const GONE_SOON: Duration = Duration::from_millis(1);
 
@@ -196,6 +192,8 @@ impl Background {
             Err(error) => self.fail(&error),
             Ok((pairs, bell)) => {
                 locked(&self.desk).bell = Some(Arc::clone(&bell));
+                let wakes = Arc::clone(&bell);
+                pairs.wake_by(move || wakes.ring());
                 Worker {
                     pairs,
                     bell,
@@ -204,6 +202,7 @@ impl Background {
                     wanted: Vec::new(),
                     memories: BTreeMap::new(),
                     ends: Vec::new(),
+                    talk: Talk::new(Instant::now()),
                     dying: Vec::new(),
                     here: BTreeMap::new(),
                     ends_here: BTreeMap::new(),
@@ -249,6 +248,7 @@ struct Worker<'a> {
     memories: BTreeMap<PeerId, (Peer, PairMemory)>,
     /// What is readable when one of these processes has ended.
     ends: Vec<(PeerId, OwnedFd)>,
+    talk: Talk,
     /// Processes that have ended, until the domain says so too.
     dying: Vec<PeerId>,
     /// Memory of connections of which this process has both ends, by both cookies, for the end that has not come yet.
@@ -276,8 +276,10 @@ impl Worker<'_> {
                     Job::Release { cookie } => self.release(cookie),
                 }
             }
-            self.pairs.turn();
+            let turned = self.pairs.turn();
+            self.pairs.empty_slots(|memory, slot| PairMemory::empty_windows(memory, SLOTS, slot));
             let now = Instant::now();
+            self.talk.took(turned, now);
             let wanted = std::mem::take(&mut self.wanted);
             self.wanted = wanted.into_iter().filter_map(|wanted| self.ask(wanted, now)).collect();
             self.bury();
@@ -338,7 +340,8 @@ impl Worker<'_> {
 
     /// Until somebody rings, which it returns, or a connection is to be asked for again.
     fn sleep(&mut self) -> bool {
-        let due = self.wanted.iter().map(|wanted| wanted.due).min();
+        let wanted = self.wanted.iter().map(|wanted| wanted.due);
+        let due = wanted.chain(self.talk.due()).min();
         let left = due.map(|due| due.saturating_duration_since(Instant::now()));
         let left = if self.dying.is_empty() {
             left
@@ -349,7 +352,10 @@ impl Worker<'_> {
         let left = left.into_iter().chain(at_most).min();
         let ringing = self.bell.bell();
         let ends = self.ends.iter().map(|(_, end)| PollFd::new(end, PollFlags::IN));
-        let mut watched: Vec<_> = std::iter::once(PollFd::new(&ringing, PollFlags::IN)).chain(ends).collect();
+        let notifications = self.pairs.notifications();
+        let said = notifications.iter().map(|said| PollFd::new(said, PollFlags::IN));
+        let mut watched: Vec<_> =
+            std::iter::once(PollFd::new(&ringing, PollFlags::IN)).chain(ends).chain(said).collect();
         watched.extend(full.iter().map(|socket| debts::room_in(socket)));
         // Every signal is blocked here.
         let _ = poll_for(&mut watched, left);
@@ -428,23 +434,5 @@ impl Worker<'_> {
         if let Some(memory) = self.ends_here.remove(&cookie) {
             self.bell.leave(&memory);
         }
-    }
-}
-
-/// How long a connection is left alone that was asked for so long. Two processes agree in some steps, each of which is seen a quarter of that later at most.
-fn pause_behind(asked: Duration) -> Duration {
-    let most = if asked < SOON { ASKED_SOON } else { ASKED_LATER };
-    (asked / 4).clamp(ASKED_AT_FIRST, most)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn other_end_is_asked_for_less_and_less_often() {
-        let pauses =
-            [0, 2, 20, 200, 2_000, 29_000, 60_000].map(|asked| pause_behind(Duration::from_millis(asked)));
-        assert_eq!(pauses.map(|pause| pause.as_millis()), [1, 1, 5, 50, 100, 100, 5_000]);
     }
 }

@@ -39,6 +39,7 @@ mod send;
 mod sleepers;
 mod sockets;
 mod switch;
+mod talk;
 mod turn;
 mod waiters;
 mod waiting;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use beeline_domain::BellAddress;
 use beeline_ledger::{RECEIVER_WORDS, SENDER_WORDS};
-use beeline_mmio::{LoadWindow, Region, StoreKernel, StoreWindow, Word, Words};
+use beeline_mmio::{LoadWindow, Region, StoreKernel, StoreWindow, Unpaced, Word, Words};
 use beeline_spec::escape::{blank_from_random, is_blank_value};
 use beeline_window::{Receiver, WindowConfig, Writer};
 
@@ -128,6 +128,14 @@ impl PairMemory {
                 own_of_windows: says(receives, OF_WINDOWS_AT),
             }
         })
+    }
+
+    /// Gives back the pages of both windows of a slot that no connection has.
+    pub(crate) fn empty_windows(region: &Region, slots: u32, slot: u32) {
+        let at = CONTROL_AT + slots as usize * CONTROL_BYTES + 2 * slot as usize * WINDOW_PLACE_BYTES;
+        if let Err(errno) = region.remove_pages(at, 2 * WINDOW_PLACE_BYTES, &Unpaced) {
+            tracing::debug!(%errno, "the memory of a connection that has ended stays");
+        }
     }
 
     fn direction_at(&self, slot: u32, direction: usize) -> usize {

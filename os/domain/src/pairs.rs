@@ -14,7 +14,7 @@ mod links;
 use std::fmt;
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use beeline_mmio::{MapError, MemoryOptions, Region, SharedMemory};
@@ -25,7 +25,7 @@ use crate::connection_table::{Candidate, ConnectionEnds, ConnectionTable, OtherP
 use crate::error::OfferError;
 use crate::pairs::agreements::{Message, Saying};
 use crate::registry::RegistryError;
-use crate::{Answer, Domain, Offer, OfferOptions, Peer, Refusal, Reply, Service};
+use crate::{Answer, Domain, Notifications, Offer, OfferOptions, Peer, Refusal, Reply, Service};
 
 /// Threads that connect at the same time: each may meet a process that is stopped.
 const MAX_OPENING: usize = 8;
@@ -59,6 +59,15 @@ pub enum Met {
     Agreed(Agreed),
 }
 
+/// What is left behind a turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Turned {
+    /// Messages that were heard.
+    pub heard: usize,
+    /// There is something that had no room, or was not heard yet: take another turn, later and later while nothing is heard.
+    pub is_unfinished: bool,
+}
+
 /// How many processes this one is connected with, and what they did wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PairCounts {
@@ -87,6 +96,7 @@ struct Core {
     cookie_of: Box<CookieOf>,
     memory_bytes: usize,
     links: Mutex<Links>,
+    wake: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl fmt::Debug for Core {
@@ -108,7 +118,7 @@ impl Domain {
         let table = self.connection_table()?;
         let number = table.number();
         let links = Mutex::new(Links::new(number, self.disposer()));
-        let core = Arc::new(Core { table, cookie_of, memory_bytes, links });
+        let core = Arc::new(Core { table, cookie_of, memory_bytes, links, wake: OnceLock::new() });
         let service = Box::new(Doorkeeper(Arc::clone(&core)));
         let options = OfferOptions { max_connections: 8192, ..OfferOptions::default() };
         let offer = self.offer_with(&name_of(number), service, options)?;
@@ -151,17 +161,44 @@ impl Pairs {
         }
     }
 
+    /// Has `wake` called when a process that has connected says something: who sleeps takes a [`Pairs::turn`] then. It is called on the domain's
+    /// thread, and is set once. What others say is in [`Pairs::notifications`].
+    pub fn wake_by(&self, wake: impl Fn() + Send + Sync + 'static) {
+        let _ = self.core.wake.set(Box::new(wake));
+    }
+
+    /// What is readable when a process that has let this one in says something. One that does not listen is left out, since it is not heard.
+    pub fn notifications(&self) -> Vec<Notifications> {
+        if self.is_own() { self.core.links().notifications() } else { Vec::new() }
+    }
+
     /// Hears what other processes say, and answers; some messages of each.
-    pub fn turn(&self) {
+    pub fn turn(&self) -> Turned {
         if !self.is_own() {
-            return;
+            return Turned::default();
         }
-        let heard = self.core.links().hear();
-        for (process, message) in heard {
+        let messages = self.core.links().hear();
+        let heard = messages.len();
+        for (process, message) in messages {
             let is_shared = matches!(message.saying, Saying::Announce(_)) && self.is_shared(message);
             self.core.links().take(process, message, is_shared);
         }
-        self.core.links().flush();
+        let mut links = self.core.links();
+        links.flush();
+        Turned { heard, is_unfinished: links.are_unfinished() }
+    }
+
+    /// Has `empty` give back what slots of a memory have of pages that nobody uses: both processes have released them, and neither gets one
+    /// before that. Some stay as they are, for connections that come next.
+    pub fn empty_slots(&self, empty: impl Fn(&Region, u32)) {
+        if !self.is_own() {
+            return;
+        }
+        let to_empty = self.core.links().take_to_empty();
+        for (process, memory, slots) in to_empty {
+            slots.iter().for_each(|slot| empty(&memory, *slot));
+            self.core.links().emptied(process, slots);
+        }
     }
 
     /// This process has done with a connection. Its slot is free when the other one has, too.
@@ -345,6 +382,9 @@ impl Service for Doorkeeper {
     }
 
     fn told(&mut self, peer: &Peer, message: &[u8]) {
-        self.0.links().told(peer, message);
+        let is_first = self.0.links().told(peer, message);
+        if is_first && let Some(wake) = self.0.wake.get() {
+            wake();
+        }
     }
 }

@@ -10,6 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Slots of a pair.
 pub(crate) const SLOTS: u32 = 16_384;
 pub(crate) const MESSAGE_BYTES: usize = 24;
+/// Slots that were given back and whose memory stays for the next connections: emptying it costs as much as meeting.
+pub(crate) const KEPT: usize = 32;
 
 /// The sockets of a connection, by the numbers that the kernel never gives twice (`SO_COOKIE`), as one end has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -85,8 +87,10 @@ pub(crate) struct Agreements {
     /// By the cookie of this process's socket.
     known: BTreeMap<u64, Entry>,
     used: BTreeSet<u32>,
-    /// Slots that were given out and may be again, and the first that never was.
+    /// Slots that were given out and may be again: those whose memory is as it was left, the last one behind, those whose memory is
+    /// empty; and the first that never was.
     returned: Vec<u32>,
+    emptied: Vec<u32>,
     fresh: u32,
     wrong: u64,
 }
@@ -111,13 +115,23 @@ pub(crate) enum Heard {
 
 impl Agreements {
     pub(crate) fn new(gives_slots: bool) -> Self {
-        let (known, used, returned) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
-        Agreements { gives_slots, known, used, returned, fresh: 0, wrong: 0 }
+        let (known, used, returned, emptied) = (BTreeMap::new(), BTreeSet::new(), Vec::new(), Vec::new());
+        Agreements { gives_slots, known, used, returned, emptied, fresh: 0, wrong: 0 }
     }
 
     /// Messages that could not be.
     pub(crate) fn wrong(&self) -> u64 {
         self.wrong
+    }
+
+    /// Free slots whose memory is to be emptied: nobody gets one of them before [`Agreements::emptied`].
+    pub(crate) fn take_to_empty(&mut self) -> Vec<u32> {
+        let more = self.returned.len().saturating_sub(KEPT);
+        self.returned.drain(..more).collect()
+    }
+
+    pub(crate) fn emptied(&mut self, slots: Vec<u32>) {
+        self.emptied.extend(slots);
     }
 
     /// The other cookie and the slot of a connection on which both have agreed and that neither has released.
@@ -243,7 +257,7 @@ impl Agreements {
     }
 
     fn take_slot(&mut self) -> Option<u32> {
-        let slot = self.returned.pop().or_else(|| {
+        let slot = self.returned.pop().or_else(|| self.emptied.pop()).or_else(|| {
             let fresh = self.fresh;
             self.fresh += u32::from(fresh < SLOTS);
             (fresh < SLOTS).then_some(fresh)
@@ -352,6 +366,32 @@ mod tests {
         announce(&mut pair, 3);
         assert_eq!(pair.agreed(3), [Some(0), Some(0)]);
         assert_eq!(pair.sides.each_ref().map(Agreements::wrong), [0, 0]);
+    }
+
+    #[test]
+    fn slot_whose_memory_is_to_be_emptied_is_given_out_behind_that() {
+        let mut side = Agreements::new(true);
+        let count = KEPT as u64 + 3;
+        for connection in 0..count {
+            side.announce(cookies(connection, 0));
+            assert!(side.take_to_empty().is_empty());
+            side.hear(
+                Message { saying: Saying::Accept(connection as u32), cookies: cookies(connection, 1) },
+                true,
+            );
+        }
+        for connection in 0..count {
+            side.release(cookies(connection, 0).own);
+            side.hear(Message { saying: Saying::Release, cookies: cookies(connection, 1) }, true);
+        }
+        let to_empty = side.take_to_empty();
+        assert_eq!((to_empty.as_slice(), side.take_to_empty()), ([0, 1, 2].as_slice(), Vec::new()));
+        let given = |side: &mut Agreements| {
+            (0..KEPT + 2).filter_map(|_| side.take_slot()).filter(|slot| to_empty.contains(slot)).count()
+        };
+        assert_eq!(given(&mut side), 0, "they are being emptied");
+        side.emptied(to_empty.clone());
+        assert_eq!(given(&mut side), 3);
     }
 
     #[test]

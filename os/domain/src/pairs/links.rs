@@ -173,14 +173,16 @@ impl Links {
         is_free
     }
 
-    /// A process that has connected says something. One that says more than there can be to say is let go of.
-    pub(super) fn told(&mut self, peer: &Peer, message: &[u8]) {
-        let Some(link) = self.all.values_mut().find(|link| link.is_of(peer.id())) else { return };
+    /// A process that has connected says something; whether nothing waits before it. One that says more than there can be to say is let go of.
+    pub(super) fn told(&mut self, peer: &Peer, message: &[u8]) -> bool {
+        let Some(link) = self.all.values_mut().find(|link| link.is_of(peer.id())) else { return false };
+        let is_first = link.incoming.is_empty();
         match Message::from_bytes(message) {
             Some(message) if link.incoming.len() < MAX_INCOMING => link.incoming.push_back(message),
             Some(_) => peer.disconnect(),
             None => self.wrong += 1,
         }
+        is_first
     }
 
     pub(super) fn departed(&mut self, peer: &Peer) {
@@ -214,6 +216,39 @@ impl Links {
         }
         self.wrong += wrong;
         heard
+    }
+
+    /// Whether there is something to say that has no room yet, or to hear from who has connected.
+    pub(super) fn are_unfinished(&self) -> bool {
+        self.all.values().any(|link| !link.outgoing.is_empty() || !link.incoming.is_empty())
+    }
+
+    /// Of those that have let this process in and would be heard.
+    pub(super) fn notifications(&self) -> Vec<Notifications> {
+        let of = |link: &Link| match &link.end {
+            End::Client(Opened { notifications, .. }) if link.outgoing.len() < MESSAGES_A_TURN => {
+                Some(notifications.clone())
+            }
+            _ => None,
+        };
+        self.all.values().filter_map(of).collect()
+    }
+
+    /// Memory of free slots that is to be emptied.
+    pub(super) fn take_to_empty(&mut self) -> Vec<(NonZeroU64, Region, Vec<u32>)> {
+        let take = |(process, link): (&NonZeroU64, &mut Link)| {
+            let slots = link.agreements.take_to_empty();
+            let (_, memory) = link.shared()?;
+            (!slots.is_empty()).then(|| (*process, memory.clone(), slots))
+        };
+        self.all.iter_mut().filter_map(take).collect()
+    }
+
+    /// What [`Links::take_to_empty`] gave is empty. Where the process has gone meanwhile its memory has, too.
+    pub(super) fn emptied(&mut self, process: NonZeroU64, slots: Vec<u32>) {
+        if let Some(link) = self.all.get_mut(&process) {
+            link.agreements.emptied(slots);
+        }
     }
 
     /// Takes a message. `is_shared` is whether this process has the connection of an announcement, by the kernel's word.

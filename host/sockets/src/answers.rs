@@ -1,6 +1,6 @@
 //! The sender's part where bytes go back that nobody has received: it says how many it has sent, and leaves the socket to what comes back (`debts.rs`).
 
-use std::os::fd::{AsFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
 use beeline_domain::high_copy;
@@ -9,16 +9,26 @@ use rustix::io::Errno;
 use crate::deaths::own_socket;
 use crate::debts::{Debt, MOST_BYTES};
 use crate::endpoint::{AgreedSlot, Endpoint, Writer};
+use crate::forks::forks;
 use crate::lock::locked;
 
 impl Endpoint {
     /// Answers the other side where it asks to give bytes back: from then on what the program sends waits.
     pub(crate) fn answer_return(&self) {
+        // In a child its locks may be locked for ever.
+        if self.made_in.load(Ordering::Relaxed) != forks() {
+            return;
+        }
         let Some((agreed, number)) = self.asked_return() else { return };
         // A child that has used it since has sent what is not counted here.
-        if self.is_settled() || self.claim() {
+        if self.is_settled() || self.has_sent_here() && self.claim() {
             self.answer(&mut self.lock_writer(), agreed, number);
         }
+    }
+
+    /// Whether this process has sent by windows, and has its number still. Else it is for a child that nothing is claimed before its first use.
+    fn has_sent_here(&self) -> bool {
+        self.lock_writer().stream.is_some() && self.duplicate().is_ok()
     }
 
     /// As [`Endpoint::answer_return`], for who has the reader's lock, and has used the connection since the last fork.
@@ -42,8 +52,7 @@ impl Endpoint {
             return;
         }
         let returns = agreed.slot.sent_returns();
-        let socket = duplicate(self.number.load(Ordering::Relaxed), self.cookie.load(Ordering::Relaxed));
-        let Ok(socket) = socket else { return returns.refuse(number) };
+        let Ok(socket) = self.duplicate() else { return returns.refuse(number) };
         let Some(stream) = &writer.stream else { return returns.refuse(number) };
         let (sent, may_come) = (stream.sent_bytes(), stream.untaken_bytes().min(MOST_BYTES));
         // Before the answer: its entry says where the window ends, and it leaves a mark in the place, which is the other side's then.
@@ -51,6 +60,15 @@ impl Endpoint {
         let debt = Debt::new(returns.clone(), number, may_come, socket, agreed.peer);
         returns.say_sent(number, sent);
         writer.debt = Some(debt.begin());
+    }
+
+    /// A descriptor of the library's own for its socket, if its number still has that.
+    fn duplicate(&self) -> Result<OwnedFd, Errno> {
+        let socket = own_socket(self.number.load(Ordering::Relaxed))?;
+        if beeline_tcp::cookie(&socket)? != self.cookie.load(Ordering::Relaxed) {
+            return Err(Errno::BADF);
+        }
+        Ok(high_copy(socket.as_fd()).unwrap_or(socket))
     }
 
     /// Whether the bytes of its program wait behind some that come back.
@@ -72,13 +90,4 @@ impl Writer {
     pub(crate) fn put_behind(&mut self, bytes: &[u8]) -> usize {
         self.debt.as_ref().map_or(0, |debt| locked(debt).put_behind(bytes))
     }
-}
-
-/// A descriptor of the library's own for the socket of a number of this process, if it still has this cookie.
-fn duplicate(number: RawFd, cookie: u64) -> Result<OwnedFd, Errno> {
-    let socket = own_socket(number)?;
-    if beeline_tcp::cookie(&socket)? != cookie {
-        return Err(Errno::BADF);
-    }
-    Ok(high_copy(socket.as_fd()).unwrap_or(socket))
 }

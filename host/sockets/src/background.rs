@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use beeline_domain::{
     Agreed, ConnectionEnds, Domain, DomainConfig, Met, Pairs, Peer, PeerId, place_descriptors_above,
 };
-use beeline_mmio::Region;
+use beeline_mmio::{MemoryOptions, Region, SharedMemory};
 use beeline_socket_rules::{Board, Order, Row, Run, Why};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Resource, getrlimit};
@@ -415,7 +415,7 @@ impl Worker<'_> {
     fn agree_here(&mut self, wanted: &Wanted, other_cookie: u64) {
         let cookies = (wanted.cookie.min(other_cookie), wanted.cookie.max(other_cookie));
         let region = self.here.remove(&cookies).unwrap_or_else(|| {
-            let region = Region::private(memory_bytes(1));
+            let region = memory_here();
             self.here.insert(cookies, region.clone());
             region
         });
@@ -435,4 +435,13 @@ impl Worker<'_> {
             self.bell.leave(&memory);
         }
     }
+}
+
+/// Memory of a connection of which this process has both ends. A child that has one of them asks its parent by it, as by that of two processes.
+fn memory_here() -> Region {
+    let memory = SharedMemory::create("beeline-here", memory_bytes(1), MemoryOptions::default());
+    memory.and_then(|memory| memory.map_sparse()).unwrap_or_else(|error| {
+        tracing::debug!(%error, "a child cannot give bytes back to its parent");
+        Region::private(memory_bytes(1))
+    })
 }

@@ -39,10 +39,14 @@ impl Endpoint {
 
     /// Does what the other side asks for, where the program does not send.
     pub(crate) fn tend(&self) {
-        if !self.is_this_process_s() {
+        if self.stage() == Stage::Free {
             return;
         }
+        // Also where a child may have it: nobody else answers.
         self.answer_return();
+        if !self.is_settled() {
+            return;
+        }
         // What a sender looks at by itself is done by whoever has the lock. For an order it is waited for.
         let is_asked = self.agreed().is_some_and(|(_, agreed)| agreed.slot.is_asked_down());
         let writer = if is_asked { Some(self.lock_writer()) } else { self.try_lock_writer() };

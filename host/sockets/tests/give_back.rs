@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use beeline_socket_rules::{Rules, Why};
 use rustix::io::Errno;
-use rustix::process::{Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 use support::*;
 
 /// A byte of the first message that says that the messages are over.
@@ -51,6 +51,14 @@ fn answer_until_over(server: &Connection) {
 fn hand_over(connection: &Connection) -> bool {
     let until = Instant::now() + HANGS;
     connection.sockets().hand_over(connection.socket.as_fd(), Why::Executed, until)
+}
+
+/// Whether every thread of a process has come to its stop: one that has not may answer still.
+fn is_stopped(process: Pid) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{}/task", process.as_raw_nonzero())).unwrap();
+    let mut stats =
+        threads.map(|thread| std::fs::read_to_string(thread.unwrap().path().join("stat")).unwrap());
+    stats.all(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T')))
 }
 
 /// Bytes of a direction's stream: two streams have other ones.
@@ -223,10 +231,13 @@ fn connection_ends_when_a_program_that_forked_and_sends_no_more_closes_it_behind
 #[test]
 fn nothing_is_given_back_where_the_other_process_is_stopped_and_no_byte_is_wrong() {
     let (mut has_sent, mut tell) = std::io::pipe().unwrap();
+    let (mut has_asked, mut asked) = std::io::pipe().unwrap();
     let serve = |server: Connection| {
         has_sent.read_exact(&mut [0]).unwrap();
         let until = Instant::now() + Duration::from_millis(50);
-        assert!(!server.sockets().hand_over(server.socket.as_fd(), Why::Executed, until));
+        let is_back = server.sockets().hand_over(server.socket.as_fd(), Why::Executed, until);
+        asked.write_all(&[0]).unwrap();
+        assert!(!is_back);
         // It is still received by who knows of windows.
         let mut out = [0; 1000];
         server.receive_all(&mut out);
@@ -241,8 +252,11 @@ fn nothing_is_given_back_where_the_other_process_is_stopped_and_no_byte_is_wrong
         let own = rustix::process::getpid();
         let waker = in_child(|| {
             kill_process(own, Signal::STOP).unwrap();
+            while !is_stopped(own) {
+                thread::yield_now();
+            }
             tell.write_all(&[0]).unwrap();
-            thread::sleep(Duration::from_millis(200));
+            has_asked.read_exact(&mut [0]).unwrap();
             kill_process(own, Signal::CONT).unwrap();
         });
         exit_of(waker);
@@ -306,4 +320,35 @@ fn child_and_parent_use_a_connection_in_turn_as_one_of_the_kernel() {
         assert_eq!(out, [1, 2]);
     };
     assert_eq!(both(serve, ask), [Some(0); 2]);
+}
+
+#[test]
+fn child_hands_over_one_end_of_a_connection_of_which_its_parent_has_both() {
+    let (folder, listener) = (tempfile::tempdir().unwrap(), listener());
+    let parent = in_child(|| {
+        let engine = sockets(folder.path(), Rules::default());
+        let client = Connection::connected(engine, &listener);
+        let server = Connection::accepted(engine, &listener);
+        let started = Instant::now();
+        while !(client.is_carried() && server.is_carried()) {
+            assert!(started.elapsed() < HANGS, "not carried: {:?} {:?}", client.traffic(), server.traffic());
+            for (from, to) in [(&client, &server), (&server, &client)] {
+                from.send_all(&[OVER; 8]);
+                to.receive_all(&mut [0; 8]);
+            }
+        }
+        client.send_all(&bytes_of(0, 0..1000));
+        engine.before_fork();
+        let child = in_child(|| {
+            engine.in_child();
+            assert!(hand_over(&server));
+            let mut socket = &server.socket;
+            socket.set_read_timeout(Some(HANGS)).unwrap();
+            let mut out = [0; 1000];
+            socket.read_exact(&mut out).unwrap();
+            assert!(out[..] == bytes_of(0, 0..1000));
+        });
+        assert_eq!(exit_of(child), Some(0));
+    });
+    assert_eq!(exit_of(parent), Some(0));
 }

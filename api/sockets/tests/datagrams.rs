@@ -37,6 +37,18 @@ fn datagrams_of_ipv6_are_what_they_are_natively() {
 fn datagrams_are_left_alone_unless_the_rules_have_them() {
     let ground = Ground::new();
     let program = ground.compile("datagrams.c", &[]);
-    let left_alone = Run::of(ground.preloaded(&program).args(["4", "left alone"]));
+    let left_alone = Run::of(ground.preloaded(&program).args(["4", "2000", "left alone"]));
     assert!(left_alone.code == Some(0) && left_alone.err.contains("not carried"), "{left_alone:?}");
+}
+
+/// Receivers ask their senders for rests then, over and over.
+#[test]
+fn datagrams_are_what_they_are_natively_where_no_receiver_spins() {
+    let ground = Ground::new();
+    let program = ground.compile("datagrams.c", &[]);
+    let native = Run::of(Command::new(&program).args(["4", "3000"]));
+    let mut command = ground.preloaded(&program);
+    command.env("BEELINE_SOCKETS_UDP", "true").env("BEELINE_SOCKETS_SPIN", "0");
+    let ours = Run::of(command.args(["4", "3000"]));
+    assert_eq!((ours.code, ours.out), (native.code, native.out));
 }

@@ -52,10 +52,14 @@ const HOLDER: usize = 3;
 const DOWN: usize = 0;
 /// Receiver: not 0 once it takes no more datagrams, and sends none.
 const ENDED: usize = 4;
+/// Receiver: the number of the rest in which the sender of datagrams is to use the kernel; 0 for none.
+const REST: usize = 5;
 /// Sender: the cookie of its socket, once all its words are in order.
 const OPEN: usize = 0;
 /// Sender: a count that changes behind what it sent by the window, while a bell is to be rung.
 const SENT: usize = 1;
+/// Sender: the last rest that it has begun.
+const RESTED: usize = 2;
 
 /// The memory that two processes have in common, as one side sees it.
 #[derive(Clone, Debug)]
@@ -234,6 +238,7 @@ impl Slot {
         self.credit_word(receives).store(0);
         self.sent_returns().open_sender();
         self.received_returns().open_receiver();
+        self.sender_says.store(RESTED, 0);
         self.sender_says.store_release(OPEN, cookie);
     }
 
@@ -314,6 +319,28 @@ impl Slot {
         let words = self.words(direction, RETURNS_AT, RETURN_WORDS as u32).0;
         let place_at = self.memory.window_at(self.slot, direction);
         Returns::new(words, self.memory.region.clone(), place_at, WINDOW_PLACE_BYTES)
+    }
+
+    /// Asks the other side to send datagrams by the kernel in a rest with this number; 0: no longer.
+    pub(crate) fn ask_for_rest(&self, rest: u64) {
+        self.own_receiver_says.store_release(REST, rest);
+    }
+
+    /// The rest that the other side asks for.
+    #[inline]
+    pub(crate) fn rest_asked_for(&self) -> u64 {
+        self.receiver_says.load_acquire(REST)
+    }
+
+    /// Says, behind all that was stored in the window, that nothing more is until another rest is asked for, or none. Pairs with [`Slot::has_rested`].
+    pub(crate) fn begin_rest(&self, rest: u64) {
+        self.sender_says.store_release(RESTED, rest);
+    }
+
+    /// Whether the other side has begun this rest.
+    pub(crate) fn has_rested(&self, rest: u64) -> bool {
+        let receives = 1 - self.memory.side;
+        self.words(receives, SENDER_SAYS_AT, 8).0.load_acquire(RESTED) == rest
     }
 
     /// Bells that the other side wants to be rung.

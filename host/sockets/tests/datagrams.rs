@@ -351,3 +351,33 @@ fn sleeper_is_woken_by_either_path() {
     .unwrap();
     assert_eq!(server.receive_with(&mut [0; 4], RecvFlags::empty()), Err(Errno::AGAIN));
 }
+
+#[test]
+fn receiver_that_sleeps_each_time_has_its_sender_use_the_kernel_in_order_and_windows_are_tried_again() {
+    let (client, server) = pair("127.0.0.1:0");
+    let (to, from) = (server.address(), client.address());
+    let answered = thread::spawn(move || {
+        for number in 0..400_u32 {
+            let (bytes, from) = server.receive();
+            assert_eq!(bytes, number.to_le_bytes());
+            server.send(from, &bytes);
+        }
+        server
+    });
+    for number in 0..400_u32 {
+        // Longer than a receiver spins.
+        thread::sleep(Duration::from_micros(200));
+        client.send(to, &number.to_le_bytes());
+        assert_eq!(client.receive(), (number.to_le_bytes().to_vec(), to));
+    }
+    let server = answered.join().unwrap();
+    let slow = client.traffic();
+    assert!(slow.sent - slow.sent_by_window > 200, "{slow:?}");
+    warm_up(&client, &server);
+    let (before, started) = (client.traffic().sent_by_window, Instant::now());
+    while client.traffic().sent_by_window < before + 10 {
+        assert!(started.elapsed() < HANGS, "{:?}", client.traffic());
+        client.send(to, b"fast");
+        assert_eq!(server.receive(), (b"fast".to_vec(), from));
+    }
+}

@@ -250,7 +250,7 @@ static void two_processes(void)
 	struct name to_child, own;
 	pid_t child = echo(&to_child);
 	int fd = bound(&own), most = 0;
-	for (; most < 500 || (!is_carried(fd) && most < 30000); most++) {
+	for (; most < 500 || (!is_carried(fd) && most < most_rounds); most++) {
 		char byte;
 		if (send_to(fd, &to_child, 1) != 1 || recv(fd, &byte, 1, 0) != 1)
 			exit(3);
@@ -287,10 +287,10 @@ int main(int count, char **arguments)
 	is_six = count > 1 && strcmp(arguments[1], "6") == 0;
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (char)(i * 31 >> 3);
-	int is_left_alone = count > 2;
-	if (is_left_alone)
-		most_rounds = 2000;
-	else
+	if (count > 2)
+		most_rounds = atoi(arguments[2]);
+	int is_left_alone = count > 3;
+	if (!is_left_alone)
 		two_processes();
 	int a = bound(&to_a), b = bound(&to_b);
 	warm_up(a, &to_a, b, &to_b);

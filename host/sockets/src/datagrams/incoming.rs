@@ -24,6 +24,8 @@ pub(crate) struct Incoming {
     begin: Begin,
     /// Since when nothing is taken any more but what is in the window.
     ended_at: Option<Instant>,
+    /// Which rest of its sender was asked for last.
+    rest: u64,
     row: Option<Arc<Row>>,
 }
 
@@ -61,6 +63,7 @@ impl Incoming {
             window_bytes,
             begin: Begin::NotSeen,
             ended_at: None,
+            rest: 0,
             row,
         }
     }
@@ -135,6 +138,22 @@ impl Incoming {
 
     pub(crate) fn waits_for_kernel(&self) -> bool {
         self.begin == Begin::Seen
+    }
+
+    /// Asks the sender to use the kernel for a while.
+    pub(crate) fn ask_for_rest(&mut self) {
+        self.rest += 1;
+        self.live.slot().ask_for_rest(self.rest);
+    }
+
+    pub(crate) fn end_rest(&mut self) {
+        self.live.slot().ask_for_rest(0);
+    }
+
+    /// Whether the sender uses the kernel, and nothing is left in its window.
+    pub(crate) fn rests(&mut self) -> bool {
+        // The answer first: what was stored before it is seen behind it.
+        self.live.slot().has_rested(self.rest) && !self.has_begun() && !self.waits_for_kernel()
     }
 
     /// Has the sender send by the kernel from now on.

@@ -12,6 +12,7 @@ pub(crate) mod flow;
 mod incoming;
 mod outgoing;
 mod receive;
+mod rest;
 mod send;
 pub(crate) mod socket;
 mod table;

@@ -47,6 +47,8 @@ pub(crate) struct Outgoing {
     heard_before: u64,
     busy: u32,
     rest: u32,
+    /// The rest that the receiver was told of last.
+    rested: u64,
     fulls: u32,
     needs_fence: bool,
     sleepers: [Option<(u16, OtherSleeper)>; 4],
@@ -87,6 +89,7 @@ impl Outgoing {
             heard_before: flow.heard(),
             busy: 0,
             rest: 0,
+            rested: 0,
             fulls: 0,
             needs_fence: !membarrier::is_registered(),
             sleepers: [const { None }; 4],
@@ -113,7 +116,28 @@ impl Outgoing {
         if held::are_down() {
             return Route::Kernel;
         }
+        let rest = self.live.slot().rest_asked_for();
+        if rest != 0 && (rest == self.rested || self.begins_rest(rest)) {
+            return Route::Kernel;
+        }
         if self.is_up { Route::Window } else { self.try_up(is_alone) }
+    }
+
+    /// Tells the receiver that nothing comes by the window any more, if what goes by the kernel from now on cannot be taken before what is in the window.
+    #[cold]
+    fn begins_rest(&mut self, rest: u64) -> bool {
+        if self.is_up
+            && let Some(window) = &mut self.window
+        {
+            let Ok(free) = window.refresh() else { return false };
+            if window.position().0 + u64::from(free) <= self.began_at + u64::from(window.lines()) {
+                return false;
+            }
+        }
+        self.go_down();
+        self.rested = rest;
+        self.live.slot().begin_rest(rest);
+        true
     }
 
     #[cold]

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvFlags};
 
 use super::incoming::{Found, Incoming};
+use super::rest::Rest;
 use super::socket::{Counted, DatagramSocket, Reader};
 use super::turn::{Datagram, DatagramTurn, Step};
 use super::waiting::{Pause, Waiting};
@@ -42,15 +43,26 @@ impl DatagramSocket {
             if !claim.holds() {
                 return Step::Again;
             }
-            if self.has_agreed.load(Ordering::Acquire) {
+            let Reader { rest, incoming, .. } = &mut *reader;
+            if rest.is_kernels(incoming, || claim.number.has_no_reads()) {
+                rest.note_taken(false);
+                // Under the lock: who ends the rest sees that a call is in the kernel.
+                return Step::of(claim.read());
+            }
+            // Not during a rest: a new sender would have to be asked, too.
+            if !reader.rest.is_on() && self.has_agreed.load(Ordering::Acquire) {
                 self.offer_windows(process, &mut reader, claim);
             }
             if reader.incoming.is_empty() {
+                // Under the lock: who offers a window sees that a call is in the kernel.
+                let step = Step::of(claim.read());
                 drop(reader);
                 self.ask_set(process);
-                return Step::of(claim.read());
+                return step;
             }
-            let found = self.look(&mut reader, socket, out, leaves, waiting.is_kernel_due());
+            let is_kernel_due =
+                waiting.is_kernel_due() || waiting.is_first_look() && !reader.rest.uses_windows();
+            let found = self.look(&mut reader, socket, out, leaves, is_kernel_due);
             if !matches!(found, Ok(Some(Datagram { is_of_window: true, .. }) | None))
                 || waiting.is_kernel_due()
             {
@@ -60,10 +72,14 @@ impl DatagramSocket {
             match found {
                 Ok(None) => {}
                 Ok(Some(datagram)) => {
-                    if waiting.has_paid() {
-                        reader.spin_shift = reader.spin_shift.saturating_sub(1);
+                    if datagram.is_of_window
+                        && let Some(waited) = waiting.spun()
+                    {
+                        let Reader { rest, incoming, .. } = &mut *reader;
+                        rest.note_wait(incoming, waited, process.rules().spin);
                     }
                     if !leaves {
+                        reader.rest.note_taken(datagram.is_of_window);
                         self.count(Counted::Received);
                         if datagram.is_of_window {
                             self.count(Counted::ReceivedByWindow);
@@ -148,6 +164,7 @@ impl DatagramSocket {
             }
         }
         if reader.incoming.is_empty() {
+            reader.rest = Rest::default();
             self.admitted.store(0, Ordering::SeqCst);
             self.may_have_news.store(false, Ordering::Release);
         }

@@ -16,6 +16,7 @@ use rustix::io::Errno;
 use super::flow::Flow;
 use super::incoming::Incoming;
 use super::outgoing::Outgoing;
+use super::rest::Rest;
 use crate::forks;
 use crate::lock::{Held, is_any_held_here, locked, locked_by_turns};
 use crate::sleepers::OwnBell;
@@ -70,8 +71,7 @@ pub(crate) struct Reader {
     pub(crate) kernel_looked_at: Option<Instant>,
     /// Datagrams that the kernel gave while one of a window waited for its queue to be empty.
     pub(crate) before_window: u32,
-    /// Looks that the spinning before a sleep has now, as a share of what is set: 1 is all.
-    pub(crate) spin_shift: u8,
+    pub(crate) rest: Rest,
 }
 
 #[derive(Default)]

@@ -4,10 +4,10 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use beeline_socket_rules::Spin;
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, socket_timeout};
 
+use super::rest::Waited;
 use super::socket::{DatagramSocket, Reader};
 use crate::carried::Carried;
 use crate::lock::Held;
@@ -18,8 +18,6 @@ use crate::rung_sleep::sleep_rung;
 const LOOKS: u32 = 64;
 /// How long the kernel is left alone while windows have nothing.
 const KERNEL_EVERY: Duration = Duration::from_micros(20);
-/// Halvings of the time of spinning, where it did not pay.
-const MOST_SHIFT: u8 = 4;
 
 /// What a call that found nothing does next.
 pub(crate) enum Pause {
@@ -55,9 +53,14 @@ impl<'a> Waiting<'a> {
         self.is_kernel_due
     }
 
-    /// Whether it found nothing at first, and what it waited for before it slept.
-    pub(crate) fn has_paid(&self) -> bool {
-        self.looks > 0 && !self.has_slept
+    pub(crate) fn is_first_look(&self) -> bool {
+        self.looks == 0
+    }
+
+    /// How long it spun for what it waited for, if it found nothing at first and did not sleep.
+    pub(crate) fn spun(&self) -> Option<Waited> {
+        let spun = || self.started.as_ref().map_or(Duration::ZERO, |started| started.at.elapsed());
+        (self.looks > 0 && !self.has_slept).then(|| Waited::Spun(spun()))
     }
 
     /// Lets go of the lock, and waits a little.
@@ -71,12 +74,11 @@ impl<'a> Waiting<'a> {
             let now = Instant::now();
             let fresh = Started { at: now, spins_since: now, kernel_looked_at: now, is_last_look: false };
             let started = self.started.get_or_insert(fresh);
-            let is_spent = match self.process.rules().spin {
-                Spin::For(spin) => now - started.spins_since >= spin / (1 << reader.spin_shift),
-                Spin::Forever => false,
-            };
+            let spin = self.process.rules().spin;
+            let is_spent = reader.rest.spin(spin).is_some_and(|spin| now - started.spins_since >= spin);
             if is_spent && started.is_last_look {
-                reader.spin_shift = (reader.spin_shift + 1).min(MOST_SHIFT);
+                let Reader { rest, incoming, .. } = &mut *reader;
+                rest.note_wait(incoming, Waited::Slept, spin);
                 drop(reader);
                 return self.sleep(own);
             }

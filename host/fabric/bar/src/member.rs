@@ -100,7 +100,7 @@ impl BarMember {
             polls: AtomicBool::new(false),
         });
         let weak = Arc::downgrade(&shared);
-        let served = thread::spawn("beeline-bar", move || serve(&weak)).map_err(OpenError::Thread);
+        let served = thread::start("beeline-bar", move || serve(&weak)).map_err(OpenError::Thread);
         let engine = Arc::new(Engine::new(Arc::<Shared>::clone(&shared)));
         let member = BarMember { shared, engine };
         member.shared.ended.keep(served?);

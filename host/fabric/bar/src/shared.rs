@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use beeline_contract_link::Heartbeat;
@@ -20,6 +19,7 @@ use beeline_fabric::{
     PairId, Refusal, Ticket, Told, Value,
 };
 use beeline_heartbeat::MappedFile;
+use beeline_mmio::thread::Running;
 use beeline_mmio::{SharedMemory, ThisProcess};
 
 use crate::error::Lost;
@@ -55,7 +55,7 @@ pub(crate) struct Shared {
 pub(crate) struct Ended {
     has: Mutex<bool>,
     changed: Condvar,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: Mutex<Option<Running<()>>>,
 }
 
 impl Ended {
@@ -65,7 +65,7 @@ impl Ended {
     }
 
     /// Says which thread looks.
-    pub(crate) fn keep(&self, thread: JoinHandle<()>) {
+    pub(crate) fn keep(&self, thread: Running<()>) {
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
     }
 
@@ -76,7 +76,7 @@ impl Ended {
         }
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         // The last that is dropped may be dropped on that thread.
-        if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
+        if let Some(thread) = thread.filter(|thread| !thread.is_this_thread()) {
             // A thread that panicked has said so.
             let _panicked = thread.join();
         }

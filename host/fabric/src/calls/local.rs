@@ -190,12 +190,15 @@ impl<A: Adapter> Member<A> {
         let local = self.local(handle)?;
         let before = local.entry.incarnation;
         local.set_unavailable(adapter, is_forced)?;
-        let (slot, entry) = (local.slot, local.entry);
+        let (slot, entry, is_private) = (local.slot, local.entry, local.is_private);
+        // The board has nothing of a private one, whose removal takes nothing from it.
+        match (is_private, is_forced) {
+            (true, _) => {}
+            (false, true) => self.force(slot, before, entry),
+            (false, false) => self.board.set_entry(slot, entry),
+        }
         if is_forced {
-            self.force(slot, before, entry);
             self.tell_of_local(handle);
-        } else {
-            self.board.set_entry(slot, entry);
         }
         Ok(NOTHING)
     }

@@ -79,7 +79,7 @@ impl Shared {
         let Some(shared) = self.itself.upgrade().filter(|_| !is_itself) else {
             return self.reach(pair, node, member);
         };
-        let begun = thread::spawn("beeline-reach", move || {
+        let begun = thread::start("beeline-reach", move || {
             shared.carry_out_all(shared.reach(pair, node, member));
         });
         match begun {

@@ -200,7 +200,7 @@ impl Turns {
         }
         if !waiting.has_thread {
             let turns = Arc::clone(self);
-            match thread::spawn("beeline-dma", move || turns.copy()) {
+            match thread::start("beeline-dma", move || turns.copy()) {
                 Ok(_detached) => waiting.has_thread = true,
                 Err(error) => {
                     drop(waiting);

@@ -126,7 +126,7 @@ fn windows_and_calls(domain: &Domain) {
     let (_server, mut worker) = domain.server("calls").unwrap();
     let mut client = domain.client("calls").unwrap();
     let stop = Arc::new(AtomicBool::new(false));
-    let serving = thread::spawn("test", {
+    let serving = thread::start("test", {
         let stop = Arc::clone(&stop);
         let mut echo = |_: &mut Request<'_>, reply: RpcReply<'_>| -> Replied { reply.send(b"yes") };
         move || worker.run(&mut echo, &WaitPolicy::default(), &stop)
@@ -144,7 +144,7 @@ fn port_of_a_nic(root: &std::path::Path, domain: &Domain) {
     let core = cpu::allowed_cores()[0];
     let mut nic = NicProcess::new(NicProcessConfig { core: Some(core), ..config }).unwrap();
     let stop = Arc::new(AtomicBool::new(false));
-    let serving = thread::spawn("test", {
+    let serving = thread::start("test", {
         let stop = Arc::clone(&stop);
         move || nic.run(&stop).map(drop)
     });

@@ -103,7 +103,7 @@ impl Caller {
     ) -> Outcome<()> {
         self.0.lock().is_running = true;
         let progress = Arc::clone(&self.0);
-        let begun = thread::spawn("beeline-callback", move || {
+        let begun = thread::start("beeline-callback", move || {
             CALLS.set(Some(ThisProcess::get()));
             while let Some(event) = next() {
                 if progress.lock().is_stopped || call(event) == CANCEL {

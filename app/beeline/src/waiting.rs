@@ -42,7 +42,7 @@ pub fn say_if_it_takes_long(what: String, limit: Duration) -> Waiting {
     };
     if limit > QUIET {
         // A command that cannot have a thread waits in silence.
-        let _ = beeline_mmio::thread::spawn("waiting", say);
+        let _ = beeline_mmio::thread::start("waiting", say);
     }
     Waiting(end)
 }

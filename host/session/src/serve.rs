@@ -149,7 +149,7 @@ pub fn end_with_stdin(stop: &Arc<AtomicBool>) -> Result<(), NicError> {
         // Relaxed: the loop only has to see it some time, and no other memory goes with it.
         stop.store(true, Ordering::Relaxed);
     };
-    beeline_mmio::thread::spawn("beeline-stdin", watch)
+    beeline_mmio::thread::start("beeline-stdin", watch)
         .map(|_| ())
         .map_err(|source| NicError::Talk { what: "start the thread that watches standard input", source })
 }

@@ -168,7 +168,7 @@ impl Background {
         drop(desk);
         let place = place.clone();
         let own = Arc::clone(self);
-        let spawned = beeline_mmio::thread::spawn("beeline-sockets", move || own.work(&place));
+        let spawned = beeline_mmio::thread::start("beeline-sockets", move || own.work(&place));
         if let Err(error) = spawned {
             self.fail(&error);
         }

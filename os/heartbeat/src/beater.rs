@@ -45,7 +45,7 @@ pub(crate) fn add(link: Arc<dyn Beats>, every: Duration) -> io::Result<()> {
     let mut links = beater.lock();
     if !links.is_running {
         let beater = Arc::clone(beater);
-        drop(thread::spawn("beeline-beat", move || beater.run())?);
+        drop(thread::start("beeline-beat", move || beater.run())?);
         links.is_running = true;
     }
     links.links.push(Entry { link, every, due_at: Instant::now() });

@@ -6,7 +6,7 @@
 //!
 //! [`start`] has the C library start one, not the standard library: where that has installed its handler for stack overflows, which
 //! it has in every program in Rust, each of its threads takes a lock for it as it begins and as it ends. In a child that is forked while another
-//! thread of its parent has that lock, every thread that [`spawn`] starts waits for it for ever.
+//! thread of its parent has that lock, every thread that the standard library starts waits for it for ever.
 
 use std::any::Any;
 use std::ffi::CString;
@@ -22,19 +22,8 @@ use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle, ThreadId};
 const OWN_FAULTS: [libc::c_int; 7] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS, libc::SIGABRT];
 
-/// Starts a thread in which every signal is blocked but those that report a fault of its own.
-///
-/// # Errors
-/// The process is out of threads or memory.
-pub fn spawn<T: Send + 'static>(
-    name: &str,
-    body: impl FnOnce() -> T + Send + 'static,
-) -> io::Result<JoinHandle<T>> {
-    let _blocked = Blocked::new();
-    Builder::new().name(name.to_owned()).spawn(body)
-}
-
-/// As [`spawn`], in a child of fork too, whatever threads its parent had. A stack overflow of the thread ends the program without the sentence about it.
+/// Starts a thread in which every signal is blocked but those that report a fault of its own; in a child of fork too, whatever threads
+/// its parent had. A stack overflow of the thread ends the program without the sentence about it.
 ///
 /// # Errors
 /// The process is out of threads or memory; the name has a zero.
@@ -58,6 +47,15 @@ pub fn start<T: Send + 'static>(
     };
     let _blocked = Blocked::new();
     Ok(Running { number: create(Box::new(main))?, is_joined: false, ended })
+}
+
+/// As [`start`], by the standard library, for who has to unpark it: in no child of fork.
+pub(crate) fn spawn<T: Send + 'static>(
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    let _blocked = Blocked::new();
+    Builder::new().name(name.to_owned()).spawn(body)
 }
 
 /// A thread that [`start`] has started; dropping this leaves it to itself. In a child of fork it is to be forgotten: the thread is not there.
@@ -162,7 +160,7 @@ fn check(error: libc::c_int) -> io::Result<()> {
     if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
 }
 
-/// Starts a thread within a scope, with the signals of [`spawn`] blocked.
+/// Starts a thread within a scope, with the signals of [`start`] blocked.
 ///
 /// # Errors
 /// The process is out of threads or memory.
@@ -244,7 +242,7 @@ mod tests {
     fn a_thread_that_runs_when_idle_has_the_policy_for_that_and_its_starter_has_not() {
         // SAFETY: no memory is involved.
         let policy = || unsafe { libc::sched_getscheduler(0) };
-        let there = spawn("test", move || {
+        let there = start("test", move || {
             run_when_idle().unwrap();
             policy()
         });
@@ -268,11 +266,10 @@ mod tests {
     #[test]
     fn a_thread_of_ours_blocks_every_signal_but_its_own_faults_and_the_starter_none() {
         let before = blocked();
-        let there = spawn("test", blocked).unwrap().join().unwrap();
+        let there = start("test", blocked).unwrap().join().unwrap();
         let within = std::thread::scope(|scope| spawn_in(scope, "test", blocked).unwrap().join().unwrap());
         assert_eq!(blocked(), before, "the mask of the starting thread");
         assert_eq!(within, there);
-        assert_eq!(start("test", blocked).unwrap().join().unwrap(), there);
         let bit = |signal: libc::c_int| 1u64 << (signal - 1);
         for signal in
             [libc::SIGTERM, libc::SIGINT, libc::SIGALRM, libc::SIGPROF, libc::SIGUSR1, libc::SIGCHLD]

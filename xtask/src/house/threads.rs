@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn thread_of_the_helper_is_not_found() {
         for code in [
-            "use beeline_mmio::thread;\nfn f() { thread::spawn(\"beeline\", run)?; }",
+            "use beeline_mmio::thread;\nfn f() { thread::start(\"beeline\", run)?; }",
             "std::thread::scope(|scope| thread::spawn_in(scope, \"beeline\", run));",
             "use std::thread::JoinHandle;\nfn f() { Command::new(\"nic\").spawn()?; }",
             "// std::thread::spawn(run)",

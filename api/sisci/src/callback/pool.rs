@@ -112,7 +112,7 @@ impl Pool {
     /// Starts a thread that leads.
     fn start(self: &Arc<Self>, state: &mut State, events: &Arc<impl Events>) -> Outcome<()> {
         let (pool, events) = (Arc::clone(self), Arc::clone(events));
-        let begun = thread::spawn("beeline-callback", move || {
+        let begun = thread::start("beeline-callback", move || {
             CALLS.set(Some(ThisProcess::get()));
             pool.work(&events);
             // Before the end is told: whoever waits for it leaves the fabric.

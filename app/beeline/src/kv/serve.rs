@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::thread::JoinHandle;
 
 use beeline_domain::Domain;
 use beeline_kv::{Hashing, KvOptions, KvService, KvStats};
 use beeline_mmio::cpu::{PinError, pin_current_thread};
-use beeline_mmio::thread;
+use beeline_mmio::thread::{self, Running};
 use beeline_rpc::WaitPolicy;
 use beeline_rpc::shm::{Server, ServerOptions, Worker};
 use bytesize::ByteSize;
@@ -114,7 +113,7 @@ fn start(
     core: Option<usize>,
     policy: WaitPolicy,
     stop: Arc<AtomicBool>,
-) -> Result<JoinHandle<Result<KvStats, Failure>>, Failure> {
+) -> Result<Running<Result<KvStats, Failure>>, Failure> {
     let work = move || {
         if let Some(core) = core {
             // The other threads are to end too.
@@ -123,7 +122,7 @@ fn start(
         worker.run(&mut service, &policy, &stop);
         Ok(service.stats())
     };
-    thread::spawn("beeline-kv", work)
+    thread::start("beeline-kv", work)
         .map_err(|e| Failure::new("cannot start a thread of the store").because(e))
 }
 

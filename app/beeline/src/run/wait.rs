@@ -33,7 +33,7 @@ pub fn run(mut command: Command) -> io::Result<u8> {
             }
         }
     };
-    let forwarding = beeline_mmio::thread::spawn("signals", forward);
+    let forwarding = beeline_mmio::thread::start("signals", forward);
     let status = child.wait();
     handle.close();
     if let Ok(forwarding) = forwarding {

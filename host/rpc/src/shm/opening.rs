@@ -67,7 +67,7 @@ impl<T: Send + 'static> Pending<T> {
     pub(crate) fn start(work: impl FnOnce() -> Result<T, RpcError> + Send + 'static) -> Option<Self> {
         let (sender, mailbox) = mpsc::channel();
         // A client that is gone does not want the result any more.
-        let spawned = thread::spawn("beeline-rpc-open", move || drop(sender.send(work())));
+        let spawned = thread::start("beeline-rpc-open", move || drop(sender.send(work())));
         spawned.ok().map(|_| Pending(mailbox))
     }
 

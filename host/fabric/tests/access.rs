@@ -88,3 +88,22 @@ fn member_of_another_user_claims_only_what_is_exported_to_that_user() {
         assert_eq!(world.processes[OWNER].member.lends(pair, lent).is_some(), lets, "{id}");
     }
 }
+
+/// Its removal takes no entry from the board: the next segment of the slot would be one that nobody has looked for claims of.
+#[test]
+fn board_has_nothing_of_a_private_segment() {
+    let mut world = World::of(&NODES);
+    let (id, bytes) = (SegmentId(7), 64);
+    let (is_auto, is_private, is_empty, has_callback) = (false, true, false, false);
+    let private = Call::CreateSegment { id, is_auto, bytes, is_private, is_empty, has_callback };
+    let local = local_of(world.now(OWNER, private).unwrap());
+    world.now(OWNER, Call::Prepare(local, adapter(0))).unwrap();
+    let entries = |world: &World| world.processes[OWNER].board.0.borrow().range(32..).count();
+    for is_forced in [false, true] {
+        // Whatever is answered.
+        let _ = world.now(OWNER, Call::SetUnavailable { local, adapter: adapter(0), is_forced });
+        assert_eq!(entries(&world), 0);
+    }
+    world.now(OWNER, create(7, 64)).unwrap();
+    assert!(entries(&world) > 0);
+}

@@ -596,26 +596,3 @@ proptest! {
         model.check_what_was_told();
     }
 }
-
-/// Such an entry would be another segment's under claims that nobody has looked at.
-#[test]
-fn entry_of_a_private_segment_is_on_no_board() {
-    let mut model = Model::new();
-    for op in [
-        Op::Open { who: 0, id: 2, kind: 4, by: 0 },
-        Op::Open { who: 0, id: 3, kind: 2, by: 0 },
-        Op::Create { who: 1, id: 1, kind: 1 },
-        Op::Open { who: 2, id: 1, kind: 2, by: 0 },
-        Op::Create { who: 0, id: 1, kind: 0 },
-        Op::Open { who: 0, id: 1, kind: 2, by: 1 },
-        Op::Unavailable { of: 7314, by: 1, is_forced: true },
-        Op::Connect { who: 0, node: 0, id: 2, by: 0, has_callback: false },
-        Op::Remove { of: 57394, is_forced: false },
-        Op::Create { who: 2, id: 2, kind: 0 },
-        Op::Create { who: 1, id: 1, kind: 0 },
-        Op::Remove { of: 32776, is_forced: false },
-        Op::Open { who: 0, id: 1, kind: 2, by: 0 },
-    ] {
-        model.step(op);
-    }
-}

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use beeline_domain::DomainConfig;
 use beeline_socket_engine::{Sockets, Traffic, Turn};
-use beeline_socket_rules::Rules;
+use beeline_socket_rules::{Rules, Why};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use rustix::process::{Pid, WaitOptions, waitpid};
@@ -110,6 +110,11 @@ impl Connection {
             .map_or(Traffic::default(), |endpoint| endpoint.traffic())
     }
 
+    /// Why it is the kernel's, if it is.
+    pub fn why(&self) -> Option<Why> {
+        self.sockets.endpoint(self.socket.as_raw_fd())?.why()
+    }
+
     /// Whether its bytes come and go by windows.
     pub fn is_carried(&self) -> bool {
         let traffic = self.traffic();
@@ -128,9 +133,10 @@ pub fn warm_up(connection: &Connection) {
     while !connection.is_carried() {
         assert!(
             started.elapsed() < HANGS,
-            "not carried: {:?}, {:?}",
+            "not carried: {:?}, {:?}, {:?}",
             connection.traffic(),
-            connection.socket
+            connection.socket,
+            connection.why()
         );
         number += 1;
         connection.send_all(&number.to_le_bytes());

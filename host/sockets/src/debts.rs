@@ -60,8 +60,7 @@ pub(crate) fn pay() -> bool {
     debts.is_empty()
 }
 
-/// Waits until all is paid, but no longer than this since a socket has last taken something: the process is about to end, behind which the kernel
-/// would send on.
+/// Waits until all is paid, but no longer than this since a socket has last taken something: of a process that ends nobody pays what is left.
 pub(crate) fn pay_all(within: Duration) -> bool {
     let (mut owed, mut since) = (usize::MAX, Instant::now());
     while !pay() {

@@ -362,7 +362,7 @@ impl Endpoint {
     pub(crate) fn claim(&self) -> bool {
         let slot = self.lock_reader().slot.clone().or_else(|| self.lock_writer().slot.clone());
         // Of threads that come at once the first claims it for all.
-        let _alone = locked(&self.meeting);
+        let alone = locked(&self.meeting);
         let children = forks::children();
         if self.is_settled() {
             return true;
@@ -375,6 +375,8 @@ impl Endpoint {
             self.forbid(Why::Forked);
         }
         self.settled_children.store(children, Ordering::Relaxed);
+        // Before the writer's lock, which is taken before this one elsewhere.
+        drop(alone);
         // What was ordered while nobody knew whose it is.
         if held::are_down() {
             self.go_down(&mut self.lock_writer());

@@ -17,6 +17,7 @@ use rustix::net::sockopt;
 
 use crate::forks::OfProcess;
 use crate::lock::locked;
+use crate::poll::sleep_for;
 use crate::returns::Returns;
 
 /// As much as comes back at most: both buffers of a socket are hardly ever as large.
@@ -74,7 +75,7 @@ pub(crate) fn pay_all(within: Duration) -> bool {
         if since.elapsed() >= within {
             return false;
         }
-        std::thread::sleep(BETWEEN_LOOKS);
+        sleep_for(BETWEEN_LOOKS);
     }
     true
 }
@@ -170,7 +171,7 @@ impl Debt {
         self.is_paid()
     }
 
-    fn is_paid(&self) -> bool {
+    pub(crate) fn is_paid(&self) -> bool {
         self.is_over && self.owed.is_empty()
     }
 

@@ -105,6 +105,13 @@ pub(crate) struct AgreedSlot {
     pub peer: Option<beeline_domain::Peer>,
 }
 
+impl AgreedSlot {
+    /// Whether the process at the other end has ended.
+    pub(crate) fn has_gone(&self) -> bool {
+        self.peer.as_ref().is_some_and(|peer| peer.departure().is_some())
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     pub stream: Option<In>,

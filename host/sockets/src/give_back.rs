@@ -11,6 +11,7 @@ use beeline_stream::Tcp;
 
 use crate::debts;
 use crate::endpoint::{AgreedSlot, Endpoint, In, Reader};
+use crate::poll::sleep_for;
 use crate::process::Process;
 use crate::returns::{Answer, Returns};
 
@@ -63,7 +64,7 @@ impl Endpoint {
             }
             Some(Answer::Refused) | None if is_all_in_socket(stream, socket) => Back::All,
             // One that is gone has stored all that it ever did.
-            None if has_gone(&agreed) && is_window_empty(stream) => Back::All,
+            None if agreed.has_gone() && is_window_empty(stream) => Back::All,
             Some(Answer::Refused) | None => Back::Nothing,
         };
         drop(question);
@@ -99,15 +100,11 @@ fn is_window_empty(stream: &mut In) -> bool {
     stream.has_window_bytes() == Ok(false) && stream.path() == Path::Window && stream.has_entry() == Ok(false)
 }
 
-fn has_gone(agreed: &AgreedSlot) -> bool {
-    agreed.peer.as_ref().is_some_and(|peer| peer.departure().is_some())
-}
-
 fn pause(started: Instant) {
     if started.elapsed() < LOOKED_FOR {
         std::thread::yield_now();
     } else {
-        std::thread::sleep(BETWEEN_LOOKS);
+        sleep_for(BETWEEN_LOOKS);
     }
 }
 
@@ -122,7 +119,7 @@ impl<'a> Question<'a> {
     /// Waits a little, unless it has lasted too long, or the other process is gone. What that asks of this one is done meanwhile: it may give
     /// bytes back as well.
     fn wait(&self) -> bool {
-        if Instant::now() >= self.until || has_gone(self.agreed) {
+        if Instant::now() >= self.until || self.agreed.has_gone() {
             return false;
         }
         self.endpoint.answer_return_meanwhile();

@@ -13,6 +13,7 @@ use crate::endpoints::endpoint;
 use crate::give_back::Back;
 use crate::lock::locked;
 use crate::numbers::{self, What};
+use crate::poll::sleep_for;
 use crate::sockets::Sockets;
 
 const BETWEEN_LOOKS: Duration = Duration::from_micros(200);
@@ -100,7 +101,7 @@ impl Endpoint {
             if Instant::now() >= until {
                 return false;
             }
-            std::thread::sleep(BETWEEN_LOOKS);
+            sleep_for(BETWEEN_LOOKS);
         }
         true
     }

@@ -14,7 +14,6 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use beeline_domain::high_copy;
-use rustix::thread::{Timespec, nanosleep};
 use smallvec::SmallVec;
 
 use crate::endpoint::{Endpoint, Stage};
@@ -22,6 +21,7 @@ use crate::endpoints::endpoint;
 use crate::handlers::{put_off_end, take_put_off_end};
 use crate::lock::{is_held_here, locked};
 use crate::numbers::Claim;
+use crate::poll::sleep_for;
 use crate::process::Process;
 use crate::sockets::Sockets;
 use crate::waiters::{Kept, Waiters, this_thread};
@@ -157,9 +157,7 @@ impl Endpoint {
         self.ring_bells();
         let until = Instant::now() + SEEN_WITHIN;
         while !self.is_seen_by_all() && Instant::now() < until {
-            // Not a function of the C library, in which this thread would be cancelled.
-            let pause = Timespec { tv_sec: 0, tv_nsec: BETWEEN_LOOKS.subsec_nanos().into() };
-            let _ = nanosleep(&pause);
+            sleep_for(BETWEEN_LOOKS);
         }
         self.forget_who_has_not_seen();
         true

@@ -23,6 +23,7 @@ use crate::handlers::put_off;
 use crate::inside::{Inside, Way};
 use crate::numbers::Claim;
 use crate::poll::poll_for;
+use crate::poll::sleep_for;
 use crate::process::Process;
 use crate::sleepers::ring;
 use crate::sockets::Sockets;
@@ -127,7 +128,7 @@ impl Endpoint {
                 // A socket with room says nothing of those bytes that come first.
                 Put::Full if waits && writer.debt.is_some() => {
                     drop(writer);
-                    std::thread::sleep(debts::BETWEEN_LOOKS);
+                    sleep_for(debts::BETWEEN_LOOKS);
                     continue;
                 }
                 Put::Full if waits => {}
@@ -180,7 +181,7 @@ impl Endpoint {
         let is_low = writer.stream.as_ref().is_some_and(|stream| stream.path() == Path::Kernel);
         if is_low {
             self.try_up(writer, socket);
-        } else if writer.slot.as_ref().is_some_and(has_gone) {
+        } else if writer.slot.as_ref().is_some_and(AgreedSlot::has_gone) {
             // What it was sent is lost with it, as bytes in its socket would be; the kernel says how it ended.
             self.send_no_more(writer);
         }
@@ -368,11 +369,6 @@ impl Given<'_, '_> {
     fn or_again(&self) -> Result<usize, Errno> {
         if self.total > 0 { Ok(self.total) } else { Err(Errno::AGAIN) }
     }
-}
-
-/// Whether the process at the other end is gone.
-fn has_gone(agreed: &AgreedSlot) -> bool {
-    agreed.peer.as_ref().is_some_and(|peer| peer.departure().is_some())
 }
 
 /// Gives the kernel the rest of a call that waits, of a connection that became the kernel's meanwhile.

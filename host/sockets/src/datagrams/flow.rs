@@ -77,7 +77,7 @@ impl Live {
 
     /// Whether the process at the other end has ended.
     pub(crate) fn has_departed(&self) -> bool {
-        self.agreed.peer.as_ref().is_some_and(|peer| peer.departure().is_some())
+        self.agreed.has_gone()
     }
 }
 

@@ -93,6 +93,9 @@ pub extern "C" fn before_fork() {
 
 /// In the parent. A connection that the kernel carries still is the child's from now on, as a server means it that accepts and forks.
 pub extern "C" fn after_fork() {
+    if let Some(sockets) = sockets() {
+        sockets.after_fork();
+    }
     for number in passed_to_programs() {
         origin::share(number);
         if let Some(known) = known(number) {

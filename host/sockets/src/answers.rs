@@ -1,7 +1,7 @@
 //! The sender's part where bytes go back that nobody has received: it says how many it has sent, and leaves the socket to what comes back (`debts.rs`).
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use beeline_domain::high_copy;
 use rustix::io::Errno;
@@ -9,8 +9,16 @@ use rustix::io::Errno;
 use crate::deaths::own_socket;
 use crate::debts::{Debt, MOST_BYTES};
 use crate::endpoint::{AgreedSlot, Endpoint, Writer};
-use crate::forks::forks;
+use crate::forks::{forks, has_just_forked};
 use crate::lock::locked;
+
+/// Whether a question waits that is answered a little later.
+static POSTPONED: AtomicBool = AtomicBool::new(false);
+
+/// Whether endpoints are to be tended soon though nobody rings.
+pub(crate) fn take_postponed() -> bool {
+    POSTPONED.swap(false, Ordering::Relaxed)
+}
 
 impl Endpoint {
     /// Answers the other side where it asks to give bytes back: from then on what the program sends waits.
@@ -20,10 +28,20 @@ impl Endpoint {
             return;
         }
         let Some((agreed, number)) = self.asked_return() else { return };
-        // A child that has used it since has sent what is not counted here.
-        if self.is_settled() || self.has_sent_here() && self.claim() {
-            self.answer(&mut self.lock_writer(), agreed, number);
+        if !self.is_settled() {
+            if !self.has_sent_here() {
+                return;
+            }
+            // To claim what the program is about to close would take it from the child.
+            if has_just_forked() {
+                return POSTPONED.store(true, Ordering::Relaxed);
+            }
+            // A child that has used it since has sent what is not counted here.
+            if !self.claim() {
+                return;
+            }
         }
+        self.answer(&mut self.lock_writer(), agreed, number);
     }
 
     /// Whether this process has sent by windows, and has its number still. Else it is for a child that nothing is claimed before its first use.

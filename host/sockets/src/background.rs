@@ -15,11 +15,13 @@ use beeline_socket_rules::{Board, Order, Row, Run, Why};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Resource, getrlimit};
 
+use crate::answers::take_postponed;
 use crate::datagrams::flow::{Flow, released};
 use crate::deaths::end_of;
 use crate::debts;
 use crate::endpoint::{AgreedSlot, Endpoint, Stage};
 use crate::endpoints::{Endpoints, endpoints};
+use crate::forks;
 use crate::held;
 use crate::lock::{Held, locked};
 use crate::memory::{PairMemory, memory_bytes};
@@ -32,6 +34,8 @@ use crate::whose::Whose;
 const SLOTS: u32 = 16_384;
 /// Until the domain's thread says that a process has gone whose end the kernel has told of.
 const GONE_SOON: Duration = Duration::from_millis(1);
+/// Until a question is looked at again that could not be answered yet.
+const POSTPONED_FOR: Duration = Duration::from_millis(10);
 
 /// Where a process meets others, as it was when the program began: programs clear their environment.
 #[derive(Clone, Debug)]
@@ -259,6 +263,7 @@ struct Worker<'a> {
 
 impl Worker<'_> {
     fn run(mut self, desk: &Mutex<Desk>) {
+        forks::enter();
         self.begin_obeying();
         loop {
             let jobs = std::mem::take(&mut locked(desk).jobs);
@@ -284,7 +289,11 @@ impl Worker<'_> {
             self.wanted = wanted.into_iter().filter_map(|wanted| self.ask(wanted, now)).collect();
             self.bury();
             debts::pay();
-            if self.sleep() {
+            forks::leave();
+            let is_postponed = take_postponed();
+            let is_rung = self.sleep(is_postponed.then_some(POSTPONED_FOR));
+            forks::enter();
+            if is_rung || is_postponed {
                 self.obey();
                 // Somebody asks this side to send by the socket.
                 endpoints().for_each(Endpoint::tend);
@@ -338,8 +347,8 @@ impl Worker<'_> {
         board.carried_out(order);
     }
 
-    /// Until somebody rings, which it returns, or a connection is to be asked for again.
-    fn sleep(&mut self) -> bool {
+    /// Until somebody rings, which it returns, or a connection is to be asked for again, or the time is over.
+    fn sleep(&mut self, at_most: Option<Duration>) -> bool {
         let wanted = self.wanted.iter().map(|wanted| wanted.due);
         let due = wanted.chain(self.talk.due()).min();
         let left = due.map(|due| due.saturating_duration_since(Instant::now()));
@@ -348,8 +357,8 @@ impl Worker<'_> {
         } else {
             Some(left.map_or(GONE_SOON, |left| left.min(GONE_SOON)))
         };
-        let (full, at_most) = debts::waited_for();
-        let left = left.into_iter().chain(at_most).min();
+        let (full, looked_at) = debts::waited_for();
+        let left = left.into_iter().chain(looked_at).chain(at_most).min();
         let ringing = self.bell.bell();
         let ends = self.ends.iter().map(|(_, end)| PollFd::new(end, PollFlags::IN));
         let notifications = self.pairs.notifications();

@@ -402,8 +402,8 @@ impl Endpoint {
             return false;
         };
         let slot = reader.slot.clone().or_else(|| writer.slot.clone());
-        // Its parent pays, and this one would send before that.
-        if writer.debt.is_some() {
+        // Its parent pays what was owed at the fork, and this one would send before that.
+        if writer.debt.take().is_some_and(|debt| debt.try_lock().map_or(true, |debt| !debt.is_paid())) {
             return false;
         }
         if let Some(agreed) = &slot {

@@ -1,10 +1,14 @@
 //! What is made anew in a child of fork: a lock that a thread of its parent held stays locked for ever there.
 
 use std::os::fd::RawFd;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
 
 use beeline_mmio::{MemoryOptions, Region, SharedMemory, Words};
+
+use crate::lock::locked;
+use crate::poll::sleep_for;
 
 /// Forks in a row that a family may have; the library does nothing in the child of the last.
 const MOST: usize = 256;
@@ -24,6 +28,18 @@ const CLOSED_WORDS: usize = 1 << 16;
 const CHILDREN_BITS: u32 = 26;
 const NUMBER_BITS: u32 = 16;
 
+/// Forks of this process that are under way, and whether its thread in the background may be at an endpoint: a child of that moment would find that
+/// half done, and locked for ever.
+static UNDER_WAY: AtomicU32 = AtomicU32::new(0);
+static IS_INSIDE: AtomicBool = AtomicBool::new(false);
+/// When this process forked last. Locked behind forks and by that thread, which is outside during one.
+static FORKED: Mutex<Option<Instant>> = Mutex::new(None);
+/// How long a fork waits for that thread, and it for a fork.
+const OUTSIDE_WITHIN: Duration = Duration::from_millis(100);
+const BETWEEN_LOOKS: Duration = Duration::from_micros(20);
+/// How long a program takes to close a number that is its child's, as servers do behind a fork.
+const CLOSES_WITHIN: Duration = Duration::from_millis(100);
+
 /// One for each process of a family.
 #[derive(Debug)]
 pub(crate) struct OfProcess<T>([OnceLock<T>; MOST]);
@@ -39,6 +55,52 @@ pub(crate) fn in_child() {
     FORKS.fetch_add(1, Ordering::Relaxed);
     CHILDREN.store(0, Ordering::Relaxed);
     BIRTH.store(LAST_CHILD.load(Ordering::Relaxed), Ordering::Relaxed);
+    UNDER_WAY.store(0, Ordering::Relaxed);
+    IS_INSIDE.store(false, Ordering::Relaxed);
+}
+
+/// The thread in the background is about to look at endpoints: once no fork is under way.
+pub(crate) fn enter() {
+    let until = Instant::now() + OUTSIDE_WITHIN;
+    loop {
+        // Of this store and that of a fork at least one sees the other one.
+        IS_INSIDE.store(true, Ordering::SeqCst);
+        if UNDER_WAY.load(Ordering::SeqCst) == 0 || Instant::now() >= until {
+            return;
+        }
+        IS_INSIDE.store(false, Ordering::SeqCst);
+        sleep_for(BETWEEN_LOOKS);
+    }
+}
+
+/// It looks at none.
+pub(crate) fn leave() {
+    IS_INSIDE.store(false, Ordering::SeqCst);
+}
+
+/// Keeps that thread outside until [`let_in`].
+pub(crate) fn keep_out() {
+    UNDER_WAY.fetch_add(1, Ordering::SeqCst);
+    let until = Instant::now() + OUTSIDE_WITHIN;
+    while IS_INSIDE.load(Ordering::SeqCst) && Instant::now() < until {
+        sleep_for(BETWEEN_LOOKS);
+    }
+}
+
+pub(crate) fn let_in() {
+    let one_less = |forks: u32| forks.checked_sub(1);
+    let _ = UNDER_WAY.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less);
+}
+
+/// This process has made a child, or could not.
+pub(crate) fn after_fork() {
+    *locked(&FORKED) = Some(Instant::now());
+    let_in();
+}
+
+/// Whether this process has just forked, and may not have had the time to close what is its child's now.
+pub(crate) fn has_just_forked() -> bool {
+    locked(&FORKED).is_some_and(|forked| forked.elapsed() < CLOSES_WITHIN)
 }
 
 /// Children that this process has made, or is about to make.

@@ -4,7 +4,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use beeline_domain::{ConnectionEnds, DomainConfig};
 use beeline_mmio::membarrier;
@@ -25,6 +25,9 @@ use crate::numbers::{self, Claim, Number, Pass, What};
 use crate::process::{Process, Sleep};
 use crate::readiness::Sets;
 use crate::turn::{Step, Turn};
+
+/// How long a fork waits for bytes that come back, since a socket has last taken some.
+const PAID_BEFORE_FORK: Duration = Duration::from_millis(20);
 
 /// Connections of TCP, and sockets of UDP, whose bytes this process carries by windows where the other process does so too.
 pub struct Sockets {
@@ -392,9 +395,25 @@ impl Sockets {
         debts::pay_all(GIVEN_BACK_WITHIN)
     }
 
-    /// This process is about to fork.
+    /// This process is about to fork. What comes back to it is in its sockets before that, if that takes a moment only: a child could not pay it. Until
+    /// [`Sockets::after_fork`] its thread in the background looks at no endpoint.
     pub fn before_fork(&self) {
+        let until = Instant::now() + PAID_BEFORE_FORK;
+        loop {
+            debts::pay_all(PAID_BEFORE_FORK);
+            forks::keep_out();
+            // It may have answered a question meanwhile.
+            if debts::pay() || Instant::now() >= until {
+                break;
+            }
+            forks::let_in();
+        }
         forks::before_fork(numbers::are_any());
+    }
+
+    /// This process has forked, or could not.
+    pub fn after_fork(&self) {
+        forks::after_fork();
     }
 
     /// This process is a child of fork. Its parent's connections are its parent's; its own begin anew.

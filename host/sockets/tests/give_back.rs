@@ -109,6 +109,14 @@ fn both(serve: impl FnOnce(Connection), ask: impl FnOnce(Connection)) -> [Option
     [exit_of(client), exit_of(server)]
 }
 
+/// What the socket has until its end, as one who knows of no windows reads it.
+fn rest_of(connection: &Connection) -> std::io::Result<Vec<u8>> {
+    let (mut out, mut socket) = (Vec::new(), &connection.socket);
+    socket.set_read_timeout(Some(HANGS))?;
+    socket.read_to_end(&mut out)?;
+    Ok(out)
+}
+
 #[test]
 fn socket_that_is_handed_over_within_streams_has_every_byte_once_and_in_order() {
     const TOTAL: u64 = 3_000_000;
@@ -179,9 +187,7 @@ fn bytes_that_come_back_are_sent_though_their_program_has_closed_and_ended() {
         has_sent.read_exact(&mut [0]).unwrap();
         assert!(hand_over(&server));
         over.write_all(&[0]).unwrap();
-        let mut out = Vec::new();
-        let mut socket = &server.socket;
-        socket.read_to_end(&mut out).unwrap();
+        let out = rest_of(&server).unwrap();
         assert!(out == bytes_of(0, 0..TOTAL), "{} bytes", out.len());
     };
     let ask = |client: Connection| {
@@ -206,21 +212,16 @@ fn connection_ends_when_a_program_that_forked_and_sends_no_more_closes_it_behind
         has_sent.read_exact(&mut [0]).unwrap();
         assert!(hand_over(&server));
         over.write_all(&[0]).unwrap();
-        let mut out = Vec::new();
-        let mut socket = &server.socket;
-        socket.set_read_timeout(Some(HANGS)).unwrap();
-        let read = socket.read_to_end(&mut out);
+        let out = rest_of(&server);
         ended.write_all(&[0]).unwrap();
-        assert_eq!(read.unwrap(), 1000);
-        assert!(out == bytes_of(0, 0..1000));
+        assert!(out.unwrap() == bytes_of(0, 0..1000));
     };
     let ask = |client: Connection| {
         client.send_all(&bytes_of(0, 0..1000));
         tell.write_all(&[0]).unwrap();
         is_over.read_exact(&mut [0]).unwrap();
         // Of which nobody knows whether it uses the connection, so that this process does not end it for both.
-        client.sockets().before_fork();
-        let child = in_child(|| client.sockets().in_child());
+        let child = in_fork(client.sockets(), || {});
         assert_eq!(exit_of(child), Some(0));
         client.close();
         has_ended.read_exact(&mut [0]).unwrap();
@@ -299,9 +300,7 @@ fn bytes_of_a_process_that_was_killed_cannot_be_given_back() {
 #[test]
 fn child_and_parent_use_a_connection_in_turn_as_one_of_the_kernel() {
     let serve = |server: Connection| {
-        server.sockets().before_fork();
-        let child = in_child(|| {
-            server.sockets().in_child();
+        let child = in_fork(server.sockets(), || {
             let mut out = [0; 1000];
             server.receive_all(&mut out);
             assert!(out[..] == bytes_of(0, 0..1000));
@@ -323,6 +322,28 @@ fn child_and_parent_use_a_connection_in_turn_as_one_of_the_kernel() {
 }
 
 #[test]
+fn child_sends_behind_bytes_that_came_back_to_its_parent() {
+    let (mut has_sent, mut tell) = std::io::pipe().unwrap();
+    let (mut is_over, mut over) = std::io::pipe().unwrap();
+    let serve = |server: Connection| {
+        has_sent.read_exact(&mut [0]).unwrap();
+        assert!(hand_over(&server));
+        over.write_all(&[0]).unwrap();
+        let out = rest_of(&server).unwrap();
+        assert!(out == bytes_of(0, 0..2000), "{} bytes", out.len());
+    };
+    let ask = |client: Connection| {
+        client.send_all(&bytes_of(0, 0..1000));
+        tell.write_all(&[0]).unwrap();
+        is_over.read_exact(&mut [0]).unwrap();
+        let child = in_fork(client.sockets(), || client.send_all(&bytes_of(0, 1000..2000)));
+        client.close();
+        assert_eq!(exit_of(child), Some(0));
+    };
+    assert_eq!(both(serve, ask), [Some(0); 2]);
+}
+
+#[test]
 fn child_hands_over_one_end_of_a_connection_of_which_its_parent_has_both() {
     let (folder, listener) = (tempfile::tempdir().unwrap(), listener());
     let parent = in_child(|| {
@@ -338,9 +359,7 @@ fn child_hands_over_one_end_of_a_connection_of_which_its_parent_has_both() {
             }
         }
         client.send_all(&bytes_of(0, 0..1000));
-        engine.before_fork();
-        let child = in_child(|| {
-            engine.in_child();
+        let child = in_fork(engine, || {
             assert!(hand_over(&server));
             let mut socket = &server.socket;
             socket.set_read_timeout(Some(HANGS)).unwrap();

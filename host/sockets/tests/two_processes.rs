@@ -111,11 +111,7 @@ fn exchange(client: &Connection, numbers: std::ops::Range<u64>) {
 #[test]
 fn child_goes_on_with_its_parent_s_connection() {
     let use_in_child = |connection: Connection, part: fn(&Connection)| {
-        connection.sockets().before_fork();
-        let child = in_child(|| {
-            connection.sockets().in_child();
-            part(&connection);
-        });
+        let child = in_fork(connection.sockets(), || part(&connection));
         // The parent has done with it.
         connection.close();
         assert_eq!(exit_of(child), Some(0));
@@ -151,8 +147,7 @@ fn child_that_uses_nothing_leaves_its_parent_s_connection_as_it_is() {
         |client| {
             warm_up(&client);
             for round in 0..20 {
-                client.sockets().before_fork();
-                let child = in_child(|| client.sockets().in_child());
+                let child = in_fork(client.sockets(), || {});
                 exchange(&client, round * 100..round * 100 + 100);
                 assert_eq!(exit_of(child), Some(0));
             }
@@ -176,10 +171,8 @@ fn connection_that_parent_and_child_both_use_is_reset() {
         },
         |client| {
             warm_up(&client);
-            client.sockets().before_fork();
             let (mut parent_has_used_it, mut tell) = std::io::pipe().unwrap();
-            let child = in_child(|| {
-                client.sockets().in_child();
+            let child = in_fork(client.sockets(), || {
                 parent_has_used_it.read_exact(&mut [0]).unwrap();
                 assert_eq!(client.receive(&mut [0; 8]), Err(rustix::io::Errno::CONNRESET));
             });

@@ -178,6 +178,17 @@ pub fn in_child(part: impl FnOnce()) -> Pid {
     }
 }
 
+/// As [`in_child`], with the connections of this process, as hooks tell the engine of a fork.
+pub fn in_fork(sockets: &Sockets, part: impl FnOnce()) -> Pid {
+    sockets.before_fork();
+    let child = in_child(|| {
+        sockets.in_child();
+        part();
+    });
+    sockets.after_fork();
+    child
+}
+
 pub fn exit_of(child: Pid) -> Option<i32> {
     waitpid(Some(child), WaitOptions::empty()).unwrap().unwrap().1.exit_status()
 }

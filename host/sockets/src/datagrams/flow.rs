@@ -175,16 +175,16 @@ impl Flow {
 
     /// What both processes have agreed on, once the other side's words are in order.
     pub(crate) fn live(&self) -> Option<Arc<Live>> {
-        if self.stage.load(Ordering::Acquire) != AGREED {
+        if !self.has_agreed() {
             return None;
         }
         let live = locked(&self.live).clone()?;
         live.agreed.slot.is_open(live.agreed.other_cookie).then_some(live)
     }
 
-    /// Whether the processes have agreed, and the other side's words are not in order yet.
-    pub(crate) fn is_opening(&self) -> bool {
-        self.stage.load(Ordering::Acquire) == AGREED && self.live().is_none()
+    /// Whether the processes have agreed, though the other side's words may not be in order yet.
+    pub(crate) fn has_agreed(&self) -> bool {
+        self.stage.load(Ordering::Acquire) == AGREED
     }
 
     /// The kernel's for ever.

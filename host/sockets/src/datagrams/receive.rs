@@ -135,8 +135,8 @@ impl DatagramSocket {
                 continue;
             }
             let Some(live) = flow.live() else {
-                if flow.is_opening() {
-                    // Looked at again with the next call.
+                if flow.has_agreed() {
+                    // Looked at again with the next call. The words may be in order by now, so they are not asked once more.
                     self.has_agreed.store(true, Ordering::Relaxed);
                 }
                 continue;

@@ -136,6 +136,8 @@ prepared! {
     "siginterrupt" = signals::before_interrupt;
     "sysv_signal", "__sysv_signal" = signals::before_unreliable_handler;
     "pthread_cancel" = cancellation::before_cancel;
+    "dlopen" = restrictions::before_open;
+    "dlmopen" = restrictions::before_open_in_namespace;
     "setns", "unshare" = restrictions::before_namespace;
     "prctl" = restrictions::before_prctl;
     "syscall" = restrictions::before_system_call;

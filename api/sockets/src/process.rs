@@ -12,7 +12,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use beeline_domain::{Domain, DomainConfig, ROOT_VARIABLE};
-use beeline_socket_engine::{Sockets, has_put_off};
+use beeline_socket_engine::{Rest, Sockets, has_put_off};
 use beeline_socket_rules::{Level, Rules, Why};
 
 use crate::{cancellation, errno, kernel, origin, put_off, real};
@@ -22,6 +22,8 @@ const INERT: u8 = 0;
 /// Nothing forbids it so far, and nobody has looked at the rules.
 const UNDECIDED: u8 = 1;
 const ACTIVE: u8 = 2;
+/// The library has left the process, for ever: what it does there it does without a system call, and no thread of it is there.
+const LEFT: u8 = 3;
 
 static STATE: AtomicU8 = AtomicU8::new(INERT);
 /// The engine, once there is one. Connections that it knows stay known when no more begin.
@@ -106,6 +108,9 @@ pub extern "C" fn after_fork() {
 
 /// The process is a child of fork, with one thread.
 pub extern "C" fn in_child() {
+    if has_left() {
+        return;
+    }
     PROCESS.store(kernel::process(), Ordering::Relaxed);
     if let Some(sockets) = sockets() {
         sockets.in_child();
@@ -149,10 +154,14 @@ fn decide() -> Option<&'static Sockets> {
         return None;
     }
     let sockets = guarded(engine)?;
+    if has_left() {
+        return None;
+    }
     sockets.set_restarts_calls(ENDING_SIGNALS.load(Ordering::SeqCst) == 0);
     SOCKETS.store(core::ptr::from_ref(sockets).cast_mut(), Ordering::Release);
-    STATE.store(ACTIVE, Ordering::Release);
-    Some(sockets)
+    // Another thread may have had the library leave meanwhile.
+    let is_active = STATE.compare_exchange(INERT, ACTIVE, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+    is_active.then_some(sockets)
 }
 
 /// Makes the engine, if the rules have this program and the domain can be opened.
@@ -236,11 +245,11 @@ pub fn hand_over(number: c_int, why: Why) {
     }
 }
 
-/// The connection becomes the kernel's for ever, at once where its window has nothing: what the program asks of the socket next, the kernel alone answers.
+/// As [`hand_over`], where nobody misses a byte if that cannot be brought about: what the program asks of the socket next, the kernel alone answers.
 pub fn settle(number: c_int, why: Why) {
     origin::share(number);
     if let Some(known) = known(number) {
-        guarded(|| known.sockets.hand_over(known.socket, why, Instant::now() + SETTLED_WITHIN));
+        guarded(|| known.sockets.hand_over(known.socket, why, Instant::now() + HANDED_OVER_WITHIN));
     }
 }
 
@@ -263,12 +272,45 @@ pub fn set_ends_calls(signal: c_int, ends: bool) {
     }
 }
 
-/// Every connection becomes the kernel's, and none begins from now on.
-#[cold]
-pub fn end_for_good(why: Why) {
-    if owns_tables() {
+/// As [`hand_over`], of a connection that this process may never use: what another one of its family has used since a fork stays as it is.
+pub fn hand_over_if_unused(number: c_int, why: Why) {
+    origin::share(number);
+    if let Some(known) = known(number) {
+        guarded(|| {
+            let until = Instant::now() + HANDED_OVER_WITHIN;
+            if !known.sockets.hand_over_if_unused(known.socket, why, until) {
+                let _ = known.sockets.reset(known.socket);
+            }
+        });
+    }
+}
+
+/// Whether the library has left this process.
+#[inline]
+pub fn has_left() -> bool {
+    STATE.load(Ordering::Acquire) == LEFT
+}
+
+/// No connection begins from now on. Whether there is something to end in this process.
+pub fn begin_leaving() -> bool {
+    let is_here = !has_left() && owns_tables();
+    if is_here {
         STATE.store(INERT, Ordering::Release);
-        known_numbers().for_each(|number| hand_over(number, why));
+    }
+    is_here
+}
+
+/// Behind [`begin_leaving`], and once no set has a bell: every connection becomes the kernel's, and the library leaves the process with its threads.
+#[cold]
+pub fn leave(why: Why) {
+    known_numbers().for_each(|number| hand_over_if_unused(number, why));
+    let rest = if why == Why::Seccomp { Rest::IsLost } else { Rest::IsDone };
+    let numbers = 0..origin::end();
+    if sockets().is_none_or(|sockets| guarded(|| sockets.leave(numbers.clone(), rest))) {
+        numbers.for_each(origin::clear);
+        // First: who still sees the engine may use it, since it is never freed.
+        STATE.store(LEFT, Ordering::Release);
+        SOCKETS.store(null_mut(), Ordering::Release);
     }
 }
 
@@ -288,7 +330,7 @@ pub fn passed_to_programs() -> impl Iterator<Item = c_int> {
 
 /// Whether this is the process of the tables. A child of `vfork` is not: it has descriptors of its own and its parent's memory.
 pub fn owns_tables() -> bool {
-    PROCESS.load(Ordering::Relaxed) == kernel::process()
+    !has_left() && PROCESS.load(Ordering::Relaxed) == kernel::process()
 }
 
 /// A child of `vfork` makes something else of its parent's numbers, until it is another program.

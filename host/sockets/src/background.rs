@@ -66,8 +66,10 @@ enum State {
     #[default]
     NotStarted,
     Running,
-    /// It cannot run here, and nothing is carried.
-    Failed,
+    /// It is to end.
+    Ending,
+    /// It has ended, or cannot run here, and nothing is carried.
+    Over,
 }
 
 #[derive(Debug)]
@@ -154,8 +156,8 @@ impl Background {
     fn ask(&self, job: Job) {
         let mut desk = locked(&self.desk);
         match (desk.state, job) {
-            (State::Failed, Job::Meet(wanted)) => wanted.whose.forbid(Why::Domain),
-            (State::Failed, Job::Release { .. } | Job::List { .. }) => {}
+            (State::Over, Job::Meet(wanted)) => wanted.whose.forbid(Why::Domain),
+            (State::Over, Job::Release { .. } | Job::List { .. }) => {}
             (_, job) => desk.jobs.push(job),
         }
         if let Some(bell) = &desk.bell {
@@ -178,7 +180,7 @@ impl Background {
         }
     }
 
-    /// What the thread does: it ends only where it cannot work.
+    /// What the thread does: it ends where it cannot work, or is to end.
     fn work(&self, place: &Place) {
         place_descriptors_high();
         let begun = Domain::open(&place.domain).map_err(|error| error.to_string()).and_then(|domain| {
@@ -212,14 +214,36 @@ impl Background {
                     ends_here: BTreeMap::new(),
                 }
                 .run(&self.desk);
+                self.close_desk();
             }
         }
     }
 
+    /// Ends the thread, and with it all that this process has in its domain. Waits until the kernel has none of the library's threads any more, but no longer
+    /// than `until`; whether it has none.
+    pub(crate) fn end_threads(&self, until: Instant) -> bool {
+        let bell = {
+            let mut desk = locked(&self.desk);
+            desk.state = match desk.state {
+                State::NotStarted | State::Over => State::Over,
+                State::Running | State::Ending => State::Ending,
+            };
+            desk.bell.clone()
+        };
+        bell.iter().for_each(|bell| bell.ring());
+        drop(bell);
+        beeline_mmio::thread::wait_until_gone(until)
+    }
+
     fn fail(&self, error: &dyn std::fmt::Display) {
         tracing::warn!(%error, "connections stay with the kernel in this process");
+        self.close_desk();
+    }
+
+    fn close_desk(&self) {
         let mut desk = locked(&self.desk);
-        desk.state = State::Failed;
+        desk.state = State::Over;
+        desk.bell = None;
         for job in desk.jobs.drain(..) {
             if let Job::Meet(wanted) = job {
                 wanted.whose.forbid(Why::Domain);
@@ -266,7 +290,10 @@ impl Worker<'_> {
         forks::enter();
         self.begin_obeying();
         loop {
-            let jobs = std::mem::take(&mut locked(desk).jobs);
+            let (jobs, is_ending) = {
+                let mut desk = locked(desk);
+                (std::mem::take(&mut desk.jobs), desk.state == State::Ending)
+            };
             // Behind that: who is to be met again was released before.
             released().into_iter().for_each(|cookie| self.release(cookie));
             for job in jobs {
@@ -280,6 +307,10 @@ impl Worker<'_> {
                     }
                     Job::Release { cookie } => self.release(cookie),
                 }
+            }
+            if is_ending {
+                forks::leave();
+                return self.memories.values().for_each(|(_, memory)| self.bell.leave(memory));
             }
             let turned = self.pairs.turn();
             self.pairs.empty_slots(|memory, slot| PairMemory::empty_windows(memory, SLOTS, slot));

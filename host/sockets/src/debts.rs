@@ -80,6 +80,17 @@ pub(crate) fn pay_all(within: Duration) -> bool {
     true
 }
 
+/// Resets the connections that are owed something still: nobody will pay.
+pub(crate) fn lose_all() {
+    let Some(debts) = DEBTS.get_or_init(Mutex::default) else { return };
+    for debt in &*locked(debts) {
+        let mut debt = locked(debt);
+        if !debt.is_paid() {
+            debt.lose("nobody is left in the process to send what came back");
+        }
+    }
+}
+
 /// What wakes a thread that pays: sockets with too little room; and how long it may sleep at most.
 pub(crate) fn waited_for() -> (Vec<Arc<OwnedFd>>, Option<Duration>) {
     let Some(debts) = DEBTS.get_or_init(Mutex::default) else { return (Vec::new(), None) };

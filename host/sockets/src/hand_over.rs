@@ -48,6 +48,21 @@ impl Sockets {
         }
     }
 
+    /// As [`Sockets::hand_over`], where this process may never use the connection: one that another process of the family has used since they were forked is that
+    /// one's, and stays as it is.
+    pub fn hand_over_if_unused(&self, socket: BorrowedFd<'_>, why: Why, until: Instant) -> bool {
+        let Some(number) = numbers::number(socket.as_raw_fd()) else { return true };
+        let What::Endpoint(index) = number.claim().0 else {
+            self.forbid(socket, why);
+            return true;
+        };
+        let endpoint = endpoint(index);
+        let is_taken = endpoint.is_settled()
+            || !endpoint.is_plain()
+                && if self.is_own(endpoint) { endpoint.claim() } else { endpoint.adopt() };
+        !is_taken || self.give_back(endpoint, socket, why, until)
+    }
+
     pub(crate) fn give_back(
         &self,
         endpoint: &Endpoint,

@@ -104,6 +104,12 @@ impl OwnBell {
         })
     }
 
+    /// Ends the calling thread's, which makes another one if it sleeps again.
+    pub(crate) fn end_of_this_thread() {
+        // Of a handler that has interrupted a change of the bell: it stays.
+        OWN.with(|own| own.try_borrow_mut().ok().and_then(|mut own| own.take()));
+    }
+
     /// Its number in this process.
     pub fn id(&self) -> SleeperId {
         SleeperId(self.id)

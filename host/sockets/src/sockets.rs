@@ -348,7 +348,7 @@ impl Sockets {
         self.end_endpoint(endpoint);
     }
 
-    fn end_endpoint(&self, endpoint: &Endpoint) {
+    pub(crate) fn end_endpoint(&self, endpoint: &Endpoint) {
         if !endpoint.is_settled() {
             return;
         }

@@ -8,6 +8,8 @@
 //! it has in every program in Rust, each of its threads takes a lock for it as it begins and as it ends. In a child that is forked while another
 //! thread of its parent has that lock, every thread that the standard library starts waits for it for ever.
 
+mod started;
+
 use std::any::Any;
 use std::ffi::CString;
 use std::fmt;
@@ -16,6 +18,8 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle, ThreadId};
+
+pub use started::wait_until_gone;
 
 /// Signals that a thread causes itself by what it does. They stay open: the kernel delivers them to no other thread, and
 /// blocking them would only take from the program what it does about them: a stack overflow would end it without a word.
@@ -33,9 +37,11 @@ pub fn start<T: Send + 'static>(
 ) -> io::Result<Running<T>> {
     let ended = Arc::new(Ended { id: OnceLock::new(), result: Mutex::new(None) });
     let name = CString::new(&name.as_bytes()[..name.len().min(LONGEST_NAME)])?;
+    let beginning = started::Beginning::new();
     let main = {
         let ended = Arc::clone(&ended);
         move || {
+            beginning.runs();
             // SAFETY: no memory is involved.
             let this = unsafe { libc::pthread_self() };
             // SAFETY: the thread's own number, and a string of C that is not too long.

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_long, c_uint};
 
 use crate::hooks::sets;
-use crate::process::{active, borrow_numbers, forbid, guarded, hand_over, known, owns_tables};
+use crate::process::{active, borrow_numbers, forbid, guarded, hand_over, has_left, known, owns_tables};
 use crate::real;
 use crate::{errno, kernel, origin};
 use beeline_socket_rules::Why;
@@ -11,7 +11,7 @@ use beeline_socket_rules::Why;
 /// The number is about to mean nothing, or something else.
 pub fn before_close(number: c_int) {
     let known = known(number);
-    if known.is_none() && !origin::is_noted(number) && !sets::has(number) {
+    if known.is_none() && !origin::is_noted(number) && !sets::has(number) || has_left() {
         return;
     }
     if !owns_tables() {
@@ -107,7 +107,11 @@ fn before_copy(number: c_int) {
 /// As [`before_copy`]; the other number is closed by the call, if that can be done.
 fn before_copy_to(number: c_int, to: c_int) {
     let is_tracked = |number| known(number).is_some() || origin::is_noted(number) || sets::has(number);
-    if number != to && (is_tracked(number) || is_tracked(to)) && kernel::descriptor_flags(number).is_ok() {
+    if !has_left()
+        && number != to
+        && (is_tracked(number) || is_tracked(to))
+        && kernel::descriptor_flags(number).is_ok()
+    {
         before_copy(number);
         before_close(to);
     }
@@ -117,6 +121,7 @@ fn before_copy_to(number: c_int, to: c_int) {
 fn copied(number: c_int, copy: c_int) -> c_int {
     if copy >= 0 && copy != number && active().is_some() && owns_tables() {
         origin::copy(number, copy);
+        origin::note(copy);
         if let Some(known) = known(number) {
             guarded(|| known.sockets.duplicated(number, copy));
         }

@@ -4,20 +4,55 @@ use core::ffi::{c_int, c_long};
 
 use syscalls::Sysno;
 
-use crate::hooks::numbers;
-use crate::process::{end_for_good, hand_over};
+use crate::hooks::{numbers, sets};
+use crate::process::{begin_leaving, hand_over, leave};
+use crate::{errno, origin};
 use beeline_socket_rules::Why;
+
+/// Of `dlfcn.h`; not every C library has it.
+const RTLD_DEEPBIND: c_int = 8;
+/// The namespace of the program itself.
+const LM_ID_BASE: c_long = 0;
+/// Of `linux/seccomp.h`.
+const SECCOMP_SET_MODE_STRICT: c_int = 0;
+const SECCOMP_SET_MODE_FILTER: c_int = 1;
+
+/// The library leaves this process: before the program's call, every connection is the kernel's, no set has a bell, and no thread of the library is there.
+#[cold]
+fn leave_for(why: Why) {
+    errno::preserved(|| {
+        if begin_leaving() {
+            (0..origin::end()).for_each(|number| sets::leave(number, why));
+            leave(why);
+        }
+    });
+}
 
 /// Prepares for `setns` and `unshare`: some namespaces are not for a process with a second thread.
 pub fn before_namespace(_arguments: [c_long; 3]) {
-    end_for_good(Why::Namespace);
+    leave_for(Why::Namespace);
 }
 
 /// Prepares for `prctl`: a filter of system calls may kill for one that the library makes.
 pub fn before_prctl([what, ..]: [c_long; 3]) {
     if what as c_int == libc::PR_SET_SECCOMP {
-        end_for_good(Why::Seccomp);
+        leave_for(Why::Seccomp);
     }
+}
+
+/// Prepares for `dlopen(file, flags)`. What is opened so looks for functions in the C library before it looks among those that are preloaded.
+pub fn before_open([_file, flags, _]: [c_long; 3]) {
+    if flags as c_int & RTLD_DEEPBIND != 0 {
+        leave_for(Why::DeepBind);
+    }
+}
+
+/// Prepares for `dlmopen(namespace, file, flags)`. Another namespace has a C library of its own.
+pub fn before_open_in_namespace([namespace, file, flags]: [c_long; 3]) {
+    if namespace != LM_ID_BASE {
+        leave_for(Why::DeepBind);
+    }
+    before_open([file, flags, 0]);
 }
 
 /// Prepares for a system call that is made by number (`syscall`).
@@ -25,8 +60,10 @@ pub fn before_system_call([call, first, second]: [c_long; 3]) {
     let Some(call) = usize::try_from(call).ok().and_then(Sysno::new) else { return };
     let number = first as c_int;
     match call {
-        Sysno::io_uring_setup => end_for_good(Why::IoUring),
-        Sysno::seccomp => end_for_good(Why::Seccomp),
+        Sysno::io_uring_setup => leave_for(Why::IoUring),
+        Sysno::seccomp if matches!(number, SECCOMP_SET_MODE_STRICT | SECCOMP_SET_MODE_FILTER) => {
+            leave_for(Why::Seccomp);
+        }
         Sysno::prctl => before_prctl([first, second, 0]),
         Sysno::setns | Sysno::unshare => before_namespace([first, second, 0]),
         Sysno::close => numbers::before_close(number),

@@ -15,7 +15,9 @@ use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::hooks::held::{Signals, last_errno};
-use crate::process::{Cancellable, active, forbid, guarded, known, owns_tables, running};
+use crate::process::{
+    Cancellable, active, forbid, guarded, hand_over_if_unused, known, owns_tables, running,
+};
 use crate::{errno, origin, real};
 
 /// # Safety
@@ -98,8 +100,24 @@ pub unsafe fn epoll_ctl(number: c_int, operation: c_int, member: c_int, event: *
 /// A set that others than this process's calls on it may wait for: its connections become the kernel's.
 pub fn share(number: c_int, why: Why) {
     if let Some(set) = set(number) {
+        give_back_inherited(set);
         guarded(|| set.share(borrowed(number))).into_iter().for_each(|member| forbid(member, why));
     }
+}
+
+/// As [`share`], of a set of which the library is to know nothing any more.
+pub fn leave(number: c_int, why: Why) {
+    share(number, why);
+    if let Some(set) = set(number) {
+        guarded(|| set.take_bell_out(borrowed(number)));
+    }
+}
+
+/// A child of fork is about to wait at its parent's set: what nobody has used since is the kernel's before, for all of the family.
+fn give_back_inherited(set: &Set<Carried>) {
+    guarded(|| set.inherited_connections())
+        .into_iter()
+        .for_each(|member| hand_over_if_unused(member, Why::SetShared));
 }
 
 /// Whether a set has the number, or it is one.
@@ -187,6 +205,7 @@ unsafe fn wait(
     let (Some(room), false) = (room, events.is_null()) else { return kernel() };
     // SAFETY: the program has room for so many events; rustix lays an event out as the kernel does.
     let out = unsafe { slice::from_raw_parts_mut(events.cast::<Event>(), room) };
+    give_back_inherited(set);
     let guard = Cancellable::new();
     // SAFETY: null, or a set of signals of the program.
     let signals = unsafe { Signals::new(mask) };

@@ -102,12 +102,8 @@ static void ring_server(struct side *s)
 /* Ends the process at every system call but a few. */
 static void filter(struct side *s, unsigned otherwise)
 {
-	static const int allowed[] = { SYS_read, SYS_write, SYS_recvfrom, SYS_sendto, SYS_recvmsg, SYS_sendmsg, SYS_ppoll,
-		SYS_close, SYS_shutdown, SYS_exit, SYS_exit_group, SYS_rt_sigreturn, SYS_brk, SYS_mmap, SYS_munmap, SYS_wait4,
-		SYS_lseek, SYS_newfstatat, SYS_openat, SYS_fcntl, SYS_ioctl, SYS_getpid,
-#ifdef SYS_poll
-		SYS_poll,
-#endif
+	static const int allowed[] = { SYS_read, SYS_write, SYS_recvfrom, SYS_sendto, SYS_recvmsg, SYS_sendmsg, SYS_close, SYS_shutdown,
+		SYS_exit, SYS_exit_group, SYS_rt_sigreturn, SYS_brk, SYS_mmap, SYS_munmap, SYS_wait4, SYS_lseek, SYS_newfstatat, SYS_openat,
 	};
 	enum { COUNT = sizeof allowed / sizeof *allowed };
 	struct sock_filter rules[COUNT + 3] = { BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)) };

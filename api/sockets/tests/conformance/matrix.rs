@@ -12,16 +12,7 @@ const END: &str = "<!-- The end of the matrix. -->";
 const SHOWN: usize = 6;
 
 /// Cases that see something else than natively, and what that is; the matrix says so.
-const KNOWN: &[(&str, &[&str])] = &[
-    ("readiness does not know of the mark", &["low_water"]),
-    ("hangs: a set that a child shares does not tell it of windows", &["shared_set"]),
-    (
-        "is reset, or misses bytes: somebody has the connection besides or instead while bytes lie in its window that nobody has received",
-        &["strict", "loaded_deep"],
-    ),
-    ("is killed: the library makes system calls that the filter does not have", &["filter", "filter_errno"]),
-    ("`EINVAL`: the process has a thread of the library", &["unshare"]),
-];
+const KNOWN: &[(&str, &[&str])] = &[];
 
 /// What a case sees that is known to see something else than natively.
 pub fn known(case: &str) -> Option<&'static str> {

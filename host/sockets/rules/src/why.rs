@@ -78,6 +78,7 @@ reasons! {
     Signal = 41, "a signal handler uses it";
     Retain = 42, "the rules say retain = copy, and there are no windows yet of which a copy is kept";
     Down = 43, "`beeline sockets down` has taken it off its window; `beeline sockets up` brings it back";
+    DeepBind = 44, "the process has opened a library whose calls go past this one (RTLD_DEEPBIND, dlmopen)";
 }
 
 impl Why {

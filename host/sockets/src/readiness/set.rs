@@ -62,6 +62,8 @@ pub struct Set<W: Watched> {
     pub(crate) is_in_use: AtomicBool,
     /// A child of fork has its parent's set, and does nothing with it but leave its bell out of results.
     pub(crate) is_inherited: AtomicBool,
+    /// In a child: its members have been given to whoever waits at it.
+    has_given_members: AtomicBool,
     is_shared: AtomicBool,
     bell: AtomicU8,
     /// The data of the bell's registration, once there was one.
@@ -85,6 +87,7 @@ impl<W: Watched> Set<W> {
             make_sleeper,
             is_in_use: AtomicBool::new(false),
             is_inherited: AtomicBool::new(false),
+            has_given_members: AtomicBool::new(false),
             is_shared: AtomicBool::new(false),
             bell: AtomicU8::new(BELL_OUT),
             word: AtomicU64::new(0),
@@ -346,6 +349,26 @@ impl<W: Watched> Set<W> {
         }
         self.bell.store(BELL_NONE, Ordering::Release);
         members.connections().collect()
+    }
+
+    /// Behind [`Set::share`]: takes the bell out also where threads sleep. The kernel tells them of everything from now on.
+    pub fn take_bell_out(&self, epoll: BorrowedFd<'_>) {
+        if !self.is_inherited()
+            && let Some(sleeper) = self.sleeper.get()
+        {
+            sleeper.clear();
+            // The only failure: it is not in.
+            let _ = epoll::delete(epoll, sleeper.bell());
+        }
+    }
+
+    /// In a child that is about to wait at its parent's set: the numbers of the connections in it, the first time. Nobody tells the child of their windows.
+    pub fn inherited_connections(&self) -> Vec<RawFd> {
+        if !self.is_inherited() || self.has_given_members.swap(true, Ordering::Relaxed) {
+            return Vec::new();
+        }
+        // A thread of the parent's that had the lock has it for ever here.
+        self.members.try_lock().map_or_else(|_| Vec::new(), |members| members.connections().collect())
     }
 }
 

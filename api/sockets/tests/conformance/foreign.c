@@ -242,6 +242,98 @@ static void deep_server(struct side *s)
 	loaded(s, RTLD_LOCAL | RTLD_DEEPBIND);
 }
 
+struct waiter {
+	struct side *side;
+	int set, tid;
+	bool is_there;
+	char bytes[200];
+	long got;
+};
+
+static void *wait_for_bytes(void *argument)
+{
+	struct waiter *own = argument;
+	struct epoll_event event = { 0 };
+	own->tid = gettid();
+	__atomic_store_n(&own->is_there, true, __ATOMIC_RELEASE);
+	if (own->set >= 0 && (epoll_wait(own->set, &event, 1, -1) != 1 || event.data.u64 != 7))
+		return NULL;
+	own->got = receive_all(own->side->fd, own->bytes, sizeof own->bytes);
+	return NULL;
+}
+
+/* Another thread waits while this one does something that is not for every process. */
+static void while_waiting(struct side *s, bool has_set, void restrict_process(struct side *s))
+{
+	struct waiter other = { .side = s, .set = -1 };
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = 7 };
+	pthread_t thread;
+	if (has_set) {
+		other.set = MUST(epoll_create1(EPOLL_CLOEXEC));
+		MUST(epoll_ctl(other.set, EPOLL_CTL_ADD, s->fd, &event));
+		SAY(epoll_wait(other.set, &event, 1, -1));
+	}
+	exchange(s, s->fd);
+	MUST(-pthread_create(&thread, NULL, wait_for_bytes, &other));
+	while (!__atomic_load_n(&other.is_there, __ATOMIC_ACQUIRE))
+		sched_yield();
+	wait_thread_asleep(getpid(), other.tid);
+	restrict_process(s);
+	meet(s);
+	pthread_join(thread, NULL);
+	say_bytes(s, "the other thread", other.bytes, other.got);
+	pattern(other.bytes, sizeof other.bytes, 0);
+	SAY(send_all(s->fd, other.bytes, sizeof other.bytes));
+	if (has_set) {
+		SAY(epoll_wait(other.set, &event, 1, -1));
+		say(s, "data: %d", (int)event.data.u64);
+	}
+	rest_of_8(s, 2);
+	if (has_set)
+		close(other.set);
+}
+
+static void open_deep(struct side *s)
+{
+	char path[4200];
+	snprintf(path, sizeof path, "%s.plugin.so", own_path());
+	say(s, "loaded: %d", dlopen(path, RTLD_NOW | RTLD_DEEPBIND) != NULL);
+}
+
+/* For every thread, at once. */
+static void filter_all(struct side *s)
+{
+	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	struct sock_fprog program = { 1, &allow };
+	MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	SAY(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program));
+}
+
+static void deep_waiting_server(struct side *s)
+{
+	while_waiting(s, false, open_deep);
+}
+
+static void deep_waiting_set_server(struct side *s)
+{
+	while_waiting(s, true, open_deep);
+}
+
+static void filter_waiting_server(struct side *s)
+{
+	while_waiting(s, true, filter_all);
+}
+
+static void waited_for_client(struct side *s)
+{
+	exchange(s, s->fd);
+	meet(s);
+	for (int i = 1; i < 8; i++)
+		exchange(s, s->fd);
+	SAY(shutdown(s->fd, SHUT_WR));
+	receive_to_end(s, s->fd);
+}
+
 /* System calls by their numbers. */
 static void by_number_server(struct side *s)
 {
@@ -271,6 +363,9 @@ const struct test_case foreign_cases[] = {
 	{ "dumpable", TWO_PROCESSES, false, limits_server, exchanging_client, "`PR_SET_DUMPABLE`, `PR_SET_NAME`" },
 	{ "loaded", TWO_PROCESSES, false, loaded_server, exchanging_client, "a library that `dlopen` loads" },
 	{ "loaded_deep", TWO_PROCESSES, false, deep_server, exchanging_client, "one with `RTLD_DEEPBIND`" },
+	{ "deep_waiting", TWO_PROCESSES, false, deep_waiting_server, waited_for_client, "`RTLD_DEEPBIND` while another thread receives" },
+	{ "deep_waiting_set", TWO_PROCESSES, false, deep_waiting_set_server, waited_for_client, "`RTLD_DEEPBIND` while another thread is in `epoll_wait`" },
+	{ "filter_waiting", TWO_PROCESSES, false, filter_waiting_server, waited_for_client, "a seccomp filter for all threads, of which one is in `epoll_wait`" },
 	{ "by_number", TWO_PROCESSES, false, by_number_server, exchanging_client, "`syscall` by number" },
 	{ 0 },
 };

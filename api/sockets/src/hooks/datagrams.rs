@@ -8,13 +8,14 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::AsRawFd;
 
 use beeline_socket_engine::{Datagram, DatagramTurn, Turn};
+use beeline_socket_rules::Why;
 use libc::{
     mmsghdr, msghdr, size_t, sockaddr, sockaddr_in, sockaddr_in6, sockaddr_storage, socklen_t, ssize_t,
 };
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
-use crate::process::{Known, guarded, known};
+use crate::process::{Known, forbid, guarded, known};
 use crate::real;
 use crate::{cancellation, errno, messages};
 
@@ -186,7 +187,12 @@ pub unsafe fn send_pieces(
 ) -> ssize_t {
     // SAFETY: by this function's contract.
     let to = unsafe { address_of(address, length) };
-    if flags & !SENDS != 0 || to.is_none() && !address.is_null() {
+    if flags & !SENDS != 0 {
+        leave(known);
+        return kernel();
+    }
+    if to.is_none() && !address.is_null() {
+        // Few of these are sent.
         guarded(|| known.sockets.sends_datagrams_by_kernel(known.socket));
         return kernel();
     }
@@ -202,6 +208,14 @@ pub unsafe fn send_pieces(
     }
 }
 
+/// Leaves the socket to the kernel for ever, before a call that the engine does not make: one with control data, or with `MSG_MORE`, behind which the kernel
+/// waits for the rest of the datagram. The receiver gets some time to take what was sent before.
+#[cold]
+fn leave(known: Known) {
+    guarded(|| known.sockets.sends_datagrams_by_kernel(known.socket));
+    forbid(known.socket.as_raw_fd(), Why::Option);
+}
+
 /// # Safety
 /// As `sendmsg`.
 pub unsafe fn send_message(known: Known, message: &msghdr, flags: c_int) -> ssize_t {
@@ -209,7 +223,7 @@ pub unsafe fn send_message(known: Known, message: &msghdr, flags: c_int) -> ssiz
     // SAFETY: what the program gives.
     let kernel = || unsafe { real::sendmsg(number, from_ref(message), flags) };
     if message.msg_controllen != 0 {
-        guarded(|| known.sockets.sends_datagrams_by_kernel(known.socket));
+        leave(known);
         return kernel();
     }
     let pieces = messages::check_message(message).and_then(|()| {

@@ -231,7 +231,12 @@ pub unsafe fn recvmmsg(
         return unsafe { real::recvmmsg(number, messages, count, flags, timeout) };
     }
     // SAFETY: the program says that it is a time; null is none.
-    let until = unsafe { timeout.as_ref() }.map(|time| Instant::now().checked_add(duration(time)));
+    let mut timeout = unsafe { timeout.as_mut() };
+    let until = match timeout.as_deref().map(duration) {
+        Some(None) => return errno::fail(Errno::INVAL) as c_int,
+        Some(Some(time)) => Instant::now().checked_add(time),
+        None => None,
+    };
     let mut flags = flags;
     for at in 0..count.min(1024) {
         // SAFETY: the program says that there are `count` messages.
@@ -248,16 +253,22 @@ pub unsafe fn recvmmsg(
         if flags & libc::MSG_WAITFORONE != 0 {
             flags |= libc::MSG_DONTWAIT;
         }
-        if until.flatten().is_some_and(|until| Instant::now() >= until) {
-            return at as c_int + 1;
+        if let (Some(until), Some(timeout)) = (until, timeout.as_deref_mut()) {
+            // Looked at behind a message alone, as the kernel does.
+            let left = until.saturating_duration_since(Instant::now());
+            (timeout.tv_sec, timeout.tv_nsec) = (left.as_secs() as _, left.subsec_nanos().into());
+            if left.is_zero() {
+                return at as c_int + 1;
+            }
         }
     }
     count.min(1024) as c_int
 }
 
-fn duration(time: &timespec) -> Duration {
-    let (seconds, nanoseconds) = (time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0));
-    Duration::new(seconds, nanoseconds)
+/// `None` where the kernel refuses it: negative, or with a second and more of nanoseconds.
+fn duration(time: &timespec) -> Option<Duration> {
+    let nanoseconds = u32::try_from(time.tv_nsec).ok().filter(|nanoseconds| *nanoseconds < 1_000_000_000)?;
+    Some(Duration::new(time.tv_sec.try_into().ok()?, nanoseconds))
 }
 
 /// # Safety

@@ -8,29 +8,41 @@
  * CONFORMANCE_LOG      a file that each line is appended to when it is seen, for cases that hang
  * CONFORMANCE_PATHS    a file that says by which path each connection went after these messages
  */
-#include "conformance.h"
+#include "datagrams.h"
 
 #include <sys/mman.h>
 
 static const struct test_case *const lists[] = { reading_cases, ending_cases, waiting_cases, sets_cases, interrupted_cases,
 	children_cases, numbers_cases, options_cases, opening_cases, transfer_cases, threads_cases, foreign_cases };
-#define LISTS (sizeof lists / sizeof *lists)
+static const struct test_case *const datagram_lists[] = { datagram_cases, datagram_waiting_cases, datagram_holder_cases,
+	datagram_change_cases, datagram_group_cases };
+#define COUNT(list) (sizeof list / sizeof *list)
 
-static const struct test_case *find_case(const char *name)
+static const struct test_case *find_case_in(const struct test_case *const *lists, size_t count, const char *name)
 {
-	for (size_t i = 0; i < LISTS; i++)
+	for (size_t i = 0; i < count; i++)
 		for (const struct test_case *one = lists[i]; one->name; one++)
 			if (strcmp(one->name, name) == 0)
 				return one;
+	return NULL;
+}
+
+static const struct test_case *find_case(const char *name)
+{
+	const struct test_case *one = find_case_in(lists, COUNT(lists), name);
+	if (!one)
+		one = find_case_in(datagram_lists, COUNT(datagram_lists), name);
+	if (one)
+		return one;
 	fprintf(stderr, "no case `%s`\n", name);
 	exit(98);
 }
 
-static void list(void)
+static void list(const struct test_case *const *lists, size_t count, const char *protocol)
 {
-	for (size_t i = 0; i < LISTS; i++)
+	for (size_t i = 0; i < count; i++)
 		for (const struct test_case *one = lists[i]; one->name; one++)
-			printf("%s\t%d\t%s\n", one->name, one->modes, one->what);
+			printf("%s\t%d\t%s\t%s\n", one->name, one->modes, protocol, one->what);
 }
 
 const char *own_path(void)
@@ -223,7 +235,8 @@ static int be_resumed(char **words)
 int main(int count, char **words)
 {
 	if (count == 2 && strcmp(words[1], "--list") == 0) {
-		list();
+		list(lists, COUNT(lists), "TCP");
+		list(datagram_lists, COUNT(datagram_lists), "UDP");
 		return 0;
 	}
 	if (count == 7 && strcmp(words[1], "--client") == 0)
@@ -232,6 +245,8 @@ int main(int count, char **words)
 		return be_resumed(words + 2);
 	if (count == 3 && strcmp(words[1], "--inherited") == 0)
 		return be_inherited(atoi(words[2]));
+	if (count == 3 && strcmp(words[1], "--answering") == 0)
+		return answer_datagrams(atoi(words[2]));
 	if (count == 2 || (count == 3 && strcmp(words[2], "--one") == 0))
 		return be_server(find_case(words[1]), count == 3);
 	fprintf(stderr, "conformance --list | CASE [--one]\n");

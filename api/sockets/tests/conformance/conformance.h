@@ -68,6 +68,9 @@ struct test_case {
 /* Each file of cases has a list that ends with a case without a name. */
 extern const struct test_case reading_cases[], ending_cases[], waiting_cases[], sets_cases[], interrupted_cases[], children_cases[],
 	numbers_cases[], options_cases[], opening_cases[], transfer_cases[], threads_cases[], foreign_cases[];
+/* Those of UDP open their sockets themselves. */
+extern const struct test_case datagram_cases[], datagram_waiting_cases[], datagram_holder_cases[], datagram_change_cases[],
+	datagram_group_cases[];
 
 /* A line of what this side sees. */
 void say(struct side *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -113,6 +116,8 @@ void interrupt_other(struct side *s, int signal);
 int connect_warm(struct side *s);
 int accept_warm(struct side *s);
 void warm_up(struct side *s, int fd);
+/* As `warm_up`, of a socket that says to whom it sends. */
+void warm_up_with(struct side *s, int fd, const void *other, socklen_t length);
 /* The same where one thread has both ends. */
 void warm_alone(int one, int other);
 /* As the first two, cold. */
@@ -138,6 +143,9 @@ void wait_unread(int fd, int bytes);
 void say_events(struct side *s, const char *name, unsigned events);
 void set_nonblocking(int fd, bool is_nonblocking);
 void keep_over_exec(int fd);
+/* Sends a number over a connection of the same host, and takes one. */
+void put_number(int connection, int number);
+int take_number(int connection);
 /* Waits for a child and says how it ended. */
 void say_child(struct side *s, const char *name, pid_t child);
 /* The program itself, with arguments for a child that has the number of a connection. */

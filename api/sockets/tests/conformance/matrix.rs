@@ -12,7 +12,13 @@ const END: &str = "<!-- The end of the matrix. -->";
 const SHOWN: usize = 6;
 
 /// Cases that see something else than natively, and what that is; the matrix says so.
-const KNOWN: &[(&str, &[&str])] = &[];
+const KNOWN: &[(&str, &[&str])] = &[
+    (
+        "datagrams that lie in a window are of the process that had the socket",
+        &["udp_fork_unread", "udp_exec_unread"],
+    ),
+    ("the receive ends with `EBADF`", &["udp_close_under"]),
+];
 
 /// What a case sees that is known to see something else than natively.
 pub fn known(case: &str) -> Option<&'static str> {
@@ -61,6 +67,7 @@ impl fmt::Display for Outcome {
 /// A line of the table.
 pub struct Row {
     name: String,
+    protocol: String,
     what: String,
     two: String,
     one: String,
@@ -71,8 +78,8 @@ impl Row {
         let mut rows: Vec<Row> = Vec::new();
         for (case, mode, outcome) in judged {
             if rows.last().is_none_or(|row| row.name != case.name) {
-                let (name, what) = (case.name.clone(), case.what.clone());
-                rows.push(Row { name, what, two: String::new(), one: String::new() });
+                let Case { name, protocol, what, .. } = case.clone();
+                rows.push(Row { name, protocol, what, two: String::new(), one: String::new() });
             }
             let said = match outcome {
                 Outcome::Same { is_accelerated: true } => "the same, accelerated".to_owned(),
@@ -89,10 +96,11 @@ impl Row {
     }
 }
 
-fn table(rows: &[Row]) -> String {
-    let mut table =
-        "| case | what it does | between two processes | in one |\n|---|---|---|---|\n".to_owned();
-    for Row { name, what, two, one } in rows {
+/// The table of a protocol.
+fn table(rows: &[Row], of: &str) -> String {
+    let mut table = format!("| case of {of} | what it does | between two processes | in one |\n");
+    table += "|---|---|---|---|\n";
+    for Row { name, what, two, one, .. } in rows.iter().filter(|row| row.protocol == of) {
         table += &format!("| `{name}` | {what} | {two} | {one} |\n");
     }
     table
@@ -108,7 +116,7 @@ pub fn check(rows: &[Row]) {
     let text = fs::read_to_string(&page).unwrap();
     let (before, rest) = text.split_once(BEGIN).expect("the page has a matrix");
     let (matrix, behind) = rest.split_once(END).expect("the matrix has an end");
-    let seen = format!("\n\n{}\n", table(rows));
+    let seen = format!("\n\n{}\n{}\n", table(rows, "TCP"), table(rows, "UDP"));
     if matrix == seen {
         return;
     }

@@ -25,6 +25,8 @@ pub enum Mode {
 pub struct Case {
     pub name: String,
     modes: u32,
+    /// As the matrix says it.
+    pub protocol: String,
     pub what: String,
 }
 
@@ -78,8 +80,9 @@ impl Programs {
         let listed = succeed(Command::new(self.path()).arg("--list"));
         let case = |line: &str| {
             let words: Vec<&str> = line.split('\t').collect();
-            let [name, modes, what] = words[..] else { panic!("{line}") };
-            Case { name: name.to_owned(), modes: modes.parse().unwrap(), what: what.to_owned() }
+            let [name, modes, protocol, what] = words[..] else { panic!("{line}") };
+            let [name, protocol, what] = [name, protocol, what].map(str::to_owned);
+            Case { name, modes: modes.parse().unwrap(), protocol, what }
         };
         listed.lines().map(case).collect()
     }
@@ -116,7 +119,11 @@ impl Run {
         // A domain of its own; the sides find nobody else.
         let root = ground.path().join("root");
         fs::create_dir(&root).unwrap();
-        command.env("BEELINE_ROOT", &root).stdin(Stdio::null()).process_group(0);
+        command
+            .env("BEELINE_ROOT", &root)
+            .env("BEELINE_SOCKETS_UDP", "true")
+            .stdin(Stdio::null())
+            .process_group(0);
         let create = |path: &Path| fs::File::create(path).unwrap();
         command.stdout(create(&out)).stderr(create(&err));
         prepare(&mut command);

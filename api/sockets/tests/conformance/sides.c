@@ -192,6 +192,11 @@ static bool has_patience(const struct timespec *since)
 
 void warm_up(struct side *s, int fd)
 {
+	warm_up_with(s, fd, NULL, 0);
+}
+
+void warm_up_with(struct side *s, int fd, const void *other, socklen_t length)
+{
 	const char *variable = getenv("CONFORMANCE_WARMUP");
 	int wanted = variable ? atoi(variable) : 64;
 	unsigned char ours[WARM_BYTES], theirs[WARM_BYTES];
@@ -213,7 +218,7 @@ void warm_up(struct side *s, int fd)
 			is_last = is_enough && (theirs[1] || !has_patience(&since));
 		}
 		ours[0] = is_last;
-		if (send_all(fd, ours, sizeof ours) != sizeof ours)
+		if (sendto(fd, ours, sizeof ours, MSG_NOSIGNAL, other, length) != sizeof ours)
 			fail("send a message before the case");
 		if (s->is_client && receive_all(fd, theirs, sizeof theirs) != sizeof theirs)
 			fail("an answer before the case");

@@ -24,6 +24,8 @@ const QUIET: Duration = Duration::from_millis(1);
 const BUSY_DATAGRAMS: u32 = 256;
 /// How long a sender looks for room. A receiver that runs makes some within it.
 const ROOM_WITHIN: Duration = Duration::from_micros(50);
+/// How long a receiver has for the first datagram by the window, before one goes by a call that the engine does not make.
+const TAKEN_WITHIN: Duration = Duration::from_millis(10);
 /// Behind a window that stayed full, so many datagrams go by the kernel, and up to so many times two more each time.
 const REST_BEHIND_FULL: u32 = 64;
 const MOST_FULL: u32 = 10;
@@ -126,13 +128,8 @@ impl Outgoing {
     /// Tells the receiver that nothing comes by the window any more, if what goes by the kernel from now on cannot be taken before what is in the window.
     #[cold]
     fn begins_rest(&mut self, rest: u64) -> bool {
-        if self.is_up
-            && let Some(window) = &mut self.window
-        {
-            let Ok(free) = window.refresh() else { return false };
-            if window.position().0 + u64::from(free) <= self.began_at + u64::from(window.lines()) {
-                return false;
-            }
+        if self.is_up && self.waits_for_first() {
+            return false;
         }
         self.go_down();
         self.rested = rest;
@@ -236,15 +233,18 @@ impl Outgoing {
     #[cold]
     pub(crate) fn is_passed_by(&mut self) {
         let since = Instant::now();
-        while self.is_up
-            && let Some(window) = &mut self.window
-            && let Ok(free) = window.refresh()
-            && window.position().0 + u64::from(free) <= self.began_at + u64::from(window.lines())
-            && since.elapsed() < ROOM_WITHIN
-        {
-            std::hint::spin_loop();
+        while self.is_up && self.waits_for_first() && since.elapsed() < TAKEN_WITHIN {
+            // Its receiver may need this core.
+            std::thread::yield_now();
         }
         self.sends_by_kernel(0);
+    }
+
+    /// Whether the first datagram by the window is not known to be taken.
+    fn waits_for_first(&mut self) -> bool {
+        let Some(window) = &mut self.window else { return false };
+        let Ok(free) = window.refresh() else { return true };
+        window.position().0 + u64::from(free) <= self.began_at + u64::from(window.lines())
     }
 
     /// One goes by the kernel.

@@ -26,6 +26,14 @@ const KERNEL_WITHIN: Duration = Duration::from_micros(50);
 /// Datagrams of others that the kernel may have before one of a window that waits for its queue to be empty.
 const MOST_BEFORE_WINDOW: u32 = 4096;
 
+/// What a look at windows and the kernel found.
+enum Look {
+    Found(Datagram),
+    /// The kernel has one, which the program's own call takes: of a socket that was forbidden it may say more than the engine does.
+    OfKernel,
+    Nothing,
+}
+
 impl DatagramSocket {
     pub(crate) fn receive(
         &'static self,
@@ -63,15 +71,16 @@ impl DatagramSocket {
             let is_kernel_due =
                 waiting.is_kernel_due() || waiting.is_first_look() && !reader.rest.uses_windows();
             let found = self.look(&mut reader, socket, out, leaves, is_kernel_due);
-            if !matches!(found, Ok(Some(Datagram { is_of_window: true, .. }) | None))
+            if !matches!(found, Ok(Look::Found(Datagram { is_of_window: true, .. }) | Look::Nothing))
                 || waiting.is_kernel_due()
             {
                 // Not for each look at windows.
                 self.prune(process, &mut reader);
             }
             match found {
-                Ok(None) => {}
-                Ok(Some(datagram)) => {
+                Ok(Look::Nothing) => {}
+                Ok(Look::OfKernel) => return Step::of(claim.read()),
+                Ok(Look::Found(datagram)) => {
                     if datagram.is_of_window
                         && let Some(waited) = waiting.spun()
                     {
@@ -189,24 +198,29 @@ impl DatagramSocket {
         out: &mut [IoSliceMut<'_>],
         leaves: bool,
         is_kernel_due: bool,
-    ) -> Result<Option<Datagram>, Errno> {
+    ) -> Result<Look, Errno> {
         if reader.taken >= CLOCK_EVERY {
             reader.taken = 0;
-            if reader.kernel_looked_at.is_none_or(|at| at.elapsed() >= KERNEL_WITHIN)
-                && let Some(datagram) = look_at_kernel(reader, socket, out, leaves)?
-            {
-                return Ok(Some(datagram));
+            if reader.kernel_looked_at.is_none_or(|at| at.elapsed() >= KERNEL_WITHIN) {
+                let found = self.look_at_kernel(reader, socket, out, leaves)?;
+                if !matches!(found, Look::Nothing) {
+                    return Ok(found);
+                }
             }
         }
         if let Some(datagram) = look_at_windows(reader, out, leaves) {
-            return Ok(Some(datagram));
+            return Ok(Look::Found(datagram));
         }
         let is_waited_for = reader.incoming.iter().any(Incoming::waits_for_kernel);
         if !is_kernel_due && !is_waited_for {
-            return Ok(None);
+            return Ok(Look::Nothing);
         }
-        let found = look_at_kernel(reader, socket, out, leaves)?;
-        Ok(found.or_else(|| if is_waited_for { look_at_windows(reader, out, leaves) } else { None }))
+        match self.look_at_kernel(reader, socket, out, leaves)? {
+            Look::Nothing if is_waited_for => {
+                Ok(look_at_windows(reader, out, leaves).map_or(Look::Nothing, Look::Found))
+            }
+            found => Ok(found),
+        }
     }
 
     /// Bytes of the datagram that a receive would find in a window (`FIONREAD`); `None`: the kernel knows.
@@ -215,6 +229,41 @@ impl DatagramSocket {
             return None;
         }
         self.lock_reader().incoming.iter_mut().find_map(Incoming::next_length)
+    }
+
+    /// Takes a datagram from the kernel, unless the window of its sender has one that was sent before.
+    fn look_at_kernel(
+        &self,
+        reader: &mut Reader,
+        socket: BorrowedFd<'_>,
+        out: &mut [IoSliceMut<'_>],
+        leaves: bool,
+    ) -> Result<Look, Errno> {
+        reader.kernel_looked_at = Some(Instant::now());
+        // The sender's window is looked at behind this, so that nothing is passed over that it stored before.
+        let Some(seen) = receive_from_kernel(socket, &mut [], RecvFlags::PEEK)? else {
+            reader.before_window = 0;
+            reader.incoming.iter_mut().for_each(Incoming::kernel_is_empty);
+            return Ok(Look::Nothing);
+        };
+        if let Some(incoming) =
+            reader.incoming.iter_mut().find(|incoming| Some(incoming.flow.remote) == seen.from)
+            && let Some(datagram) = look_at_window(incoming, out, leaves)
+        {
+            return Ok(Look::Found(datagram));
+        }
+        if reader.incoming.iter().any(Incoming::waits_for_kernel) {
+            reader.before_window += 1;
+            if reader.before_window > MOST_BEFORE_WINDOW {
+                reader.before_window = 0;
+                reader.incoming.iter_mut().for_each(Incoming::kernel_is_empty);
+            }
+        }
+        if self.is_forbidden() {
+            return Ok(Look::OfKernel);
+        }
+        let flags = if leaves { RecvFlags::PEEK } else { RecvFlags::empty() };
+        Ok(receive_from_kernel(socket, out, flags)?.map_or(Look::Nothing, Look::Found))
     }
 }
 
@@ -249,36 +298,6 @@ fn look_at_window(incoming: &mut Incoming, out: &mut [IoSliceMut<'_>], leaves: b
             None
         }
     }
-}
-
-/// Takes a datagram from the kernel, unless the window of its sender has one that was sent before.
-fn look_at_kernel(
-    reader: &mut Reader,
-    socket: BorrowedFd<'_>,
-    out: &mut [IoSliceMut<'_>],
-    leaves: bool,
-) -> Result<Option<Datagram>, Errno> {
-    reader.kernel_looked_at = Some(Instant::now());
-    // The sender's window is looked at behind this, so that nothing is passed over that it stored before.
-    let Some(seen) = receive_from_kernel(socket, &mut [], RecvFlags::PEEK)? else {
-        reader.before_window = 0;
-        reader.incoming.iter_mut().for_each(Incoming::kernel_is_empty);
-        return Ok(None);
-    };
-    if let Some(incoming) =
-        reader.incoming.iter_mut().find(|incoming| Some(incoming.flow.remote) == seen.from)
-        && let Some(datagram) = look_at_window(incoming, out, leaves)
-    {
-        return Ok(Some(datagram));
-    }
-    if reader.incoming.iter().any(Incoming::waits_for_kernel) {
-        reader.before_window += 1;
-        if reader.before_window > MOST_BEFORE_WINDOW {
-            reader.before_window = 0;
-            reader.incoming.iter_mut().for_each(Incoming::kernel_is_empty);
-        }
-    }
-    receive_from_kernel(socket, out, if leaves { RecvFlags::PEEK } else { RecvFlags::empty() })
 }
 
 /// What the kernel has at once.

@@ -4,6 +4,8 @@ use std::io::IoSlice;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use beeline_socket_rules::Why;
+
 use super::flow::Flow;
 use super::outgoing::{Outgoing, Put, Route};
 use super::socket::{Counted, DatagramSocket, Writer};
@@ -30,7 +32,10 @@ impl DatagramSocket {
                 Some(to) => self.place_of(&mut writer, to),
                 None => (None, None),
             };
-            let Some(at) = place else { return by_kernel(claim, flow) };
+            let Some(at) = place else {
+                to.into_iter().for_each(|to| passes_by(&mut writer, to));
+                return by_kernel(claim, flow);
+            };
             let Writer { outgoing, whole, .. } = &mut *writer;
             match outgoing[at].route(|| claim.number.has_no_writes()) {
                 Route::Window => {
@@ -92,6 +97,19 @@ impl DatagramSocket {
 /// Counted before the lock is let go of: whoever leaves the kernel's path looks whether a call is in it.
 fn by_kernel(claim: Claim, flow: Option<Arc<Flow>>) -> Step {
     claim.write().map_or(Step::Again, |pass| Step::Kernel(pass, flow))
+}
+
+/// One goes by the kernel to an address without a window. Groups, everybody and other addresses of this host may be another name of a socket that has one: what goes by
+/// that must not come before what went by the kernel earlier, so such a socket has no window any more.
+fn passes_by(writer: &mut Writer, to: SocketAddr) {
+    writer.outgoing.retain_mut(|outgoing| {
+        let may_be_the_same = outgoing.remote().port() == to.port();
+        if may_be_the_same {
+            outgoing.is_passed_by();
+            outgoing.flow.forbid(Why::OtherWriter);
+        }
+        !may_be_the_same
+    });
 }
 
 /// The pieces of a datagram in one; the memory is taken once.

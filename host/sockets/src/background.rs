@@ -16,7 +16,9 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Resource, getrlimit};
 
 use crate::answers::take_postponed;
+use crate::datagrams::DatagramSocket;
 use crate::datagrams::flow::{Flow, released};
+use crate::datagrams::table::sockets;
 use crate::deaths::end_of;
 use crate::debts;
 use crate::endpoint::{AgreedSlot, Endpoint, Stage};
@@ -328,6 +330,7 @@ impl Worker<'_> {
                 self.obey();
                 // Somebody asks this side to send by the socket.
                 endpoints().for_each(Endpoint::tend);
+                sockets().for_each(DatagramSocket::answer_rests);
             }
         }
     }

@@ -381,3 +381,53 @@ fn receiver_that_sleeps_each_time_has_its_sender_use_the_kernel_in_order_and_win
         assert_eq!(server.receive(), (b"fast".to_vec(), from));
     }
 }
+
+/// Its process answers for it. Until all senders have, a receive looks at windows, and whoever sends to it by the kernel wakes it beside a bell.
+#[test]
+fn idle_sender_does_not_keep_a_receiver_from_its_rest() {
+    let (client, server) = pair("127.0.0.1:0");
+    let idle = Socket::bound("127.0.0.1:0");
+    warm_up(&idle, &server);
+    let (to, from) = (server.address(), client.address());
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let sender = scope.spawn(|| {
+            let started = Instant::now();
+            let mut number = 0_u32;
+            while !is_over.load(Ordering::Relaxed) && started.elapsed() < HANGS {
+                // Longer than a receiver spins.
+                thread::sleep(Duration::from_micros(200));
+                client.send(to, &number.to_le_bytes());
+                number += 1;
+            }
+        });
+        let mut out = [0; 64];
+        for number in 0..u32::MAX {
+            assert!(!sender.is_finished(), "no receive is the kernel's: {:?}", server.traffic());
+            let places = &mut [IoSliceMut::new(&mut out)];
+            let turn = engine().receive_datagram(server.0.as_fd(), places, RecvFlags::empty());
+            if let DatagramTurn::Kernel(pass) = turn {
+                server.receive_from_kernel(&mut out, RecvFlags::empty()).unwrap();
+                pass.moved(4);
+                assert_eq!(out[..4], number.to_le_bytes());
+                break;
+            }
+            assert!(matches!(turn, DatagramTurn::Done(Ok(datagram)) if datagram.from == Some(from)));
+            assert_eq!(out[..4], number.to_le_bytes());
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    // It is heard during the rest, and comes to its window again behind it.
+    while server.receive_with(&mut [0; 64], RecvFlags::DONTWAIT).is_ok() {}
+    for number in 0..5_u8 {
+        idle.send(to, &[number]);
+        assert_eq!(server.receive(), (vec![number], idle.address()));
+    }
+    let before = idle.traffic().sent_by_window;
+    let started = Instant::now();
+    while idle.traffic().sent_by_window == before {
+        assert!(started.elapsed() < HANGS, "{:?}", idle.traffic());
+        idle.send(to, b"again");
+        assert_eq!(server.receive().0, b"again");
+    }
+}

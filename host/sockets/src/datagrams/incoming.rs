@@ -10,6 +10,7 @@ use beeline_window::{ReceiveError, Receiver};
 
 use super::flow::{Flow, Live};
 use super::outgoing::{BEGINS, PREFIX_BYTES};
+use crate::sleepers::ring;
 use crate::words::Credits;
 
 /// A sender that was told that no more is taken may be storing one still, for so long.
@@ -144,6 +145,13 @@ impl Incoming {
     pub(crate) fn ask_for_rest(&mut self) {
         self.rest += 1;
         self.live.slot().ask_for_rest(self.rest);
+    }
+
+    /// Has the other process answer, whose program may send nothing for long.
+    pub(crate) fn hurry_rest(&mut self) {
+        if !self.live.slot().has_rested(self.rest) {
+            ring(&self.live.slot().memory().other_sleeper(0).address());
+        }
     }
 
     pub(crate) fn end_rest(&mut self) {

@@ -15,7 +15,7 @@ mod receive;
 mod rest;
 mod send;
 pub(crate) mod socket;
-mod table;
+pub(crate) mod table;
 mod turn;
 mod waiting;
 

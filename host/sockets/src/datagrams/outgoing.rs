@@ -137,6 +137,14 @@ impl Outgoing {
         true
     }
 
+    /// As [`Outgoing::route`] does before a datagram, for a program that sends none.
+    pub(crate) fn answer_rest(&mut self) {
+        let rest = self.live.slot().rest_asked_for();
+        if rest != 0 && rest != self.rested {
+            self.begins_rest(rest);
+        }
+    }
+
     #[cold]
     fn try_up(&mut self, is_alone: impl FnOnce() -> bool) -> Route {
         if self.rest > 0 {

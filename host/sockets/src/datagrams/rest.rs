@@ -1,7 +1,7 @@
 //! Rests: a receiver that would sleep all the time has its senders use the kernel for a while, whose datagrams wake for less than a bell does.
 //!
 //! The receiver asks each sender for it by a word, and the sender answers with the same number once nothing that it stores is to be taken before what it gives to the
-//! kernel, and stores nothing more until the word is another. When all have answered and their windows are empty, a receive is a call of the kernel's, and nobody rings.
+//! kernel, and stores nothing more until the word is another. For a program that sends nothing the thread in the background answers, which the receiver rings. When all have answered and their windows are empty, a receive is a call of the kernel's, and nobody rings.
 //! Behind some datagrams windows are tried again; each time that they were not worth it, the next rest is twice as long.
 
 use beeline_socket_rules::Spin;
@@ -15,6 +15,8 @@ const MOST_DOUBLINGS: u8 = 10;
 const MOST_SHIFT: u8 = 4;
 /// So many waits that paid without one that did not, and the next rest is a first one.
 const WORTH_WAITS: u32 = 1024;
+/// Senders that have not answered are rung before so many sleeps of a rest: one that is stopped never answers.
+const HURRIES: u8 = 3;
 /// A wait pays that ends within this part of the time of spinning: what takes longer the kernel would have told as soon.
 const PAYS_WITHIN: u32 = 4;
 
@@ -23,6 +25,8 @@ pub(crate) struct Rest {
     is_on: bool,
     /// Whether all senders use the kernel, and nothing is left in their windows.
     is_whole: bool,
+    /// Sleeps before which senders are rung that have not answered.
+    hurries: u8,
     /// Datagrams until windows are tried again.
     left: u32,
     doublings: u8,
@@ -78,7 +82,8 @@ impl Rest {
     }
 
     fn begin(&mut self) {
-        (self.is_on, self.is_whole, self.left) = (true, false, FIRST << self.doublings);
+        (self.is_on, self.is_whole, self.hurries) = (true, false, HURRIES);
+        self.left = FIRST << self.doublings;
         self.doublings = (self.doublings + 1).min(MOST_DOUBLINGS);
     }
 
@@ -91,6 +96,11 @@ impl Rest {
 impl Rest {
     /// A wait has ended, or is about to sleep.
     pub(crate) fn note_wait(&mut self, incoming: &mut [Incoming], waited: Waited, spin: Spin) {
+        if self.is_on && !self.is_whole && waited == Waited::Slept && self.hurries > 0 {
+            // Those that send have answered by now.
+            self.hurries -= 1;
+            incoming.iter_mut().for_each(Incoming::hurry_rest);
+        }
         if self.is_due_behind(waited, spin) && !incoming.is_empty() {
             self.begin();
             incoming.iter_mut().for_each(Incoming::ask_for_rest);

@@ -1,5 +1,6 @@
 //! Sending: into the window of whoever has the address, or by the kernel.
 
+use std::collections::HashSet;
 use std::io::IoSlice;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -86,6 +87,22 @@ impl DatagramSocket {
         writer.outgoing.push(Outgoing::new(&flow, live));
         writer.last = writer.outgoing.len() - 1;
         (Some(writer.last), None)
+    }
+
+    /// Answers receivers that ask for a rest, which the program does by its sends alone.
+    pub(crate) fn answer_rests(&self) {
+        if !self.is_own() || self.is_forbidden() {
+            return;
+        }
+        let mut writer = self.lock_writer();
+        writer.outgoing.iter_mut().for_each(Outgoing::answer_rest);
+        let sent_to: HashSet<SocketAddr> = writer.outgoing.iter().map(Outgoing::remote).collect();
+        for flow in self.flows().iter().filter(|flow| !sent_to.contains(&flow.remote)) {
+            if let Some(live) = flow.live() {
+                // Nothing was stored there. Whoever does sees the receiver's word first: it has this lock behind us.
+                live.slot().begin_rest(live.slot().rest_asked_for());
+            }
+        }
     }
 
     /// A call that the engine does not make gives the socket a datagram: all that comes behind it waits until that is on its way.

@@ -30,7 +30,7 @@ pub(crate) fn socket(index: u32) -> &'static DatagramSocket {
 }
 
 /// Those that were ever given, and a few more.
-fn sockets() -> impl Iterator<Item = &'static DatagramSocket> {
+pub(crate) fn sockets() -> impl Iterator<Item = &'static DatagramSocket> {
     SOCKETS.iter().map_while(OnceLock::get).flatten()
 }
 

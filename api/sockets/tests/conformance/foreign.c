@@ -209,12 +209,11 @@ static void limits_server(struct side *s)
 	rest_of_8(s, 0);
 }
 
-/* A library that is loaded late has calls of its own; with RTLD_DEEPBIND it has them before those that are preloaded. */
-static void loaded(struct side *s, int flags)
+/* A library that is loaded late has calls of its own; with RTLD_DEEPBIND it has them before those that are preloaded, and in a namespace of its
+ * own instead of them. */
+static void loaded(struct side *s, void *library)
 {
-	char path[4200], bytes[200];
-	snprintf(path, sizeof path, "%s.plugin.so", own_path());
-	void *library = dlopen(path, RTLD_NOW | flags);
+	char bytes[200];
 	ssize_t (*receive)(int, void *, size_t) = library ? (ssize_t(*)(int, void *, size_t))dlsym(library, "plugin_receive") : NULL;
 	ssize_t (*give)(int, const void *, size_t) = library ? (ssize_t(*)(int, const void *, size_t))dlsym(library, "plugin_send") : NULL;
 	if (!receive || !give) {
@@ -232,14 +231,27 @@ static void loaded(struct side *s, int flags)
 	dlclose(library);
 }
 
+static const char *plugin_path(void)
+{
+	static char path[4200];
+	snprintf(path, sizeof path, "%s.plugin.so", own_path());
+	return path;
+}
+
 static void loaded_server(struct side *s)
 {
-	loaded(s, RTLD_LOCAL);
+	loaded(s, dlopen(plugin_path(), RTLD_NOW | RTLD_LOCAL));
 }
 
 static void deep_server(struct side *s)
 {
-	loaded(s, RTLD_LOCAL | RTLD_DEEPBIND);
+	loaded(s, dlopen(plugin_path(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND));
+}
+
+static void apart_server(struct side *s)
+{
+	wait_unread(s->fd, 200);
+	loaded(s, dlmopen(LM_ID_NEWLM, plugin_path(), RTLD_NOW | RTLD_LOCAL));
 }
 
 struct waiter {
@@ -295,9 +307,7 @@ static void while_waiting(struct side *s, bool has_set, void restrict_process(st
 
 static void open_deep(struct side *s)
 {
-	char path[4200];
-	snprintf(path, sizeof path, "%s.plugin.so", own_path());
-	say(s, "loaded: %d", dlopen(path, RTLD_NOW | RTLD_DEEPBIND) != NULL);
+	say(s, "loaded: %d", dlopen(plugin_path(), RTLD_NOW | RTLD_DEEPBIND) != NULL);
 }
 
 /* For every thread, at once. */
@@ -363,6 +373,7 @@ const struct test_case foreign_cases[] = {
 	{ "dumpable", TWO_PROCESSES, false, limits_server, exchanging_client, "`PR_SET_DUMPABLE`, `PR_SET_NAME`" },
 	{ "loaded", TWO_PROCESSES, false, loaded_server, exchanging_client, "a library that `dlopen` loads" },
 	{ "loaded_deep", TWO_PROCESSES, false, deep_server, exchanging_client, "one with `RTLD_DEEPBIND`" },
+	{ "loaded_apart", TWO_PROCESSES, false, apart_server, exchanging_client, "one that `dlmopen` loads into a namespace of its own" },
 	{ "deep_waiting", TWO_PROCESSES, false, deep_waiting_server, waited_for_client, "`RTLD_DEEPBIND` while another thread receives" },
 	{ "deep_waiting_set", TWO_PROCESSES, false, deep_waiting_set_server, waited_for_client, "`RTLD_DEEPBIND` while another thread is in `epoll_wait`" },
 	{ "filter_waiting", TWO_PROCESSES, false, filter_waiting_server, waited_for_client, "a seccomp filter for all threads, of which one is in `epoll_wait`" },

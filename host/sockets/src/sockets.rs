@@ -16,6 +16,7 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown, sockopt};
 
 use crate::background::Background;
 use crate::carried::Carried;
+use crate::datagrams::{DatagramSocket, table};
 use crate::debts;
 use crate::endpoint::{Endpoint, Meeting};
 use crate::endpoints::{endpoint, endpoints};
@@ -102,7 +103,7 @@ impl Sockets {
     pub(crate) fn forget_number(&self, number: RawFd) {
         match numbers::number(number).map(Number::forget) {
             Some(What::Endpoint(index)) => self.end_endpoint(endpoint(index)),
-            Some(What::Datagrams(index)) => self.close_datagrams(index),
+            Some(What::Datagrams(index)) => self.close_datagrams(index, None),
             _ => {}
         }
     }
@@ -315,7 +316,7 @@ impl Sockets {
         let Some(number) = numbers::number(socket.as_raw_fd()) else { return };
         let index = match number.forget() {
             What::Endpoint(index) => index,
-            What::Datagrams(index) => return self.close_datagrams(index),
+            What::Datagrams(index) => return self.close_datagrams(index, Some(socket)),
             What::Left | What::Candidate(Side::Accepted) if number.has_one_child() => {
                 return forks::leave_to_last_child(socket.as_raw_fd());
             }
@@ -420,6 +421,7 @@ impl Sockets {
     pub fn in_child(&self) {
         forks::in_child();
         endpoints().for_each(Endpoint::drop_kept_of_parent);
+        table::sockets().for_each(DatagramSocket::drop_kept_of_parent);
         self.process.begin_anew();
     }
 }

@@ -1,7 +1,16 @@
 /* Who has a socket of UDP: signals, threads that close it, children, other programs, copies. */
 #include "datagrams.h"
 
+#include <setjmp.h>
+
 static volatile sig_atomic_t signals;
+static sigjmp_buf outside;
+
+static void jump_out(int signal)
+{
+	(void)signal;
+	siglongjmp(outside, 1);
+}
 
 static void count_signal(int signal)
 {
@@ -89,6 +98,34 @@ static void restarted_server(struct side *s)
 	SAY(setsockopt(s->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit));
 	INTERRUPTED(recv(s->fd, bytes, sizeof bytes, 0));
 	say_bytes(s, "received", bytes, SAY(recv(s->fd, bytes, sizeof bytes, 0)));
+	meet(s);
+}
+
+static void jump_client(struct side *s)
+{
+	open_connected(s);
+	hear(s);
+	wait_asleep(s);
+	MUST(syscall(SYS_tgkill, s->other_pid, s->other_tid, SIGUSR1));
+	meet(s);
+}
+
+/* A handler jumps out of a receive; the socket is closed, and its address is free. */
+static void jump_server(struct side *s)
+{
+	struct sigaction action = { .sa_handler = jump_out };
+	struct name own = { .length = sizeof own.of };
+	char byte;
+	open_connected(s);
+	MUST(getsockname(s->fd, (struct sockaddr *)&own.of, &own.length));
+	MUST(sigaction(SIGUSR1, &action, NULL));
+	if (sigsetjmp(outside, 1) == 0) {
+		tell(s);
+		SAY(recv(s->fd, &byte, 1, 0));
+	}
+	SAY(close(s->fd));
+	s->fd = MUST(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+	SAY(bind(s->fd, (struct sockaddr *)&own.of, own.length));
 	meet(s);
 }
 
@@ -352,6 +389,7 @@ static void one_number_client(struct side *s)
 const struct test_case datagram_holder_cases[] = {
 	{ "udp_eintr", ANYWHERE, true, eintr_server, eintr_client, "`EINTR` of receives, `poll` and `epoll_wait`" },
 	{ "udp_restarted", ANYWHERE, true, restarted_server, restarted_client, "`SA_RESTART`, with and without `SO_RCVTIMEO`" },
+	{ "udp_jump", TWO_PROCESSES, true, jump_server, jump_client, "`siglongjmp` out of a `recv`, then `close`: the address is free" },
 	{ "udp_fork", TWO_PROCESSES, true, fork_server, taking_turns_client, "`fork`: child and parent use the socket in turn" },
 	{ "udp_fork_parent", TWO_PROCESSES, true, fork_parent_server, fork_unread_client, "`fork` with unread datagrams, which the parent receives" },
 	{ "udp_fork_unread", TWO_PROCESSES, true, fork_unread_server, fork_unread_client, "the same, which the child receives" },

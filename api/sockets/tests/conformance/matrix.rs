@@ -12,13 +12,10 @@ const END: &str = "<!-- The end of the matrix. -->";
 const SHOWN: usize = 6;
 
 /// Cases that see something else than natively, and what that is; the matrix says so.
-const KNOWN: &[(&str, &[&str])] = &[
-    (
-        "datagrams that lie in a window are of the process that had the socket",
-        &["udp_fork_unread", "udp_exec_unread"],
-    ),
-    ("the receive ends with `EBADF`", &["udp_close_under"]),
-];
+const KNOWN: &[(&str, &[&str])] = &[(
+    "datagrams that lie in a window are of the process that had the socket",
+    &["udp_fork_unread", "udp_exec_unread"],
+)];
 
 /// What a case sees that is known to see something else than natively.
 pub fn known(case: &str) -> Option<&'static str> {

@@ -202,8 +202,8 @@ impl Sockets {
         background.meet_flow(self.process().place(), Arc::clone(flow), cookie, ends);
     }
 
-    /// A number of the socket is about to be closed.
-    pub(crate) fn close_datagrams(&self, index: u32) {
+    /// A number of the socket is about to be closed, or has been, by a call that nobody saw.
+    pub(crate) fn close_datagrams(&self, index: u32, socket: Option<BorrowedFd<'_>>) {
         let own = table::socket(index);
         if is_any_held_here() {
             // Of a handler: what it has interrupted has it still, and it is not used again.
@@ -211,6 +211,9 @@ impl Sockets {
         }
         let one_less = |copies: u32| copies.checked_sub(1);
         if !own.is_own() || own.copies.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok() {
+            return;
+        }
+        if socket.is_some_and(|socket| own.keep(socket, self.process())) {
             return;
         }
         self.process().give_memory(own.end());

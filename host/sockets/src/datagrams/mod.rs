@@ -10,6 +10,7 @@ mod bells;
 mod calls;
 pub(crate) mod flow;
 mod incoming;
+mod kept;
 mod outgoing;
 mod receive;
 mod rest;

@@ -2,7 +2,7 @@
 
 use std::io::IoSliceMut;
 use std::net::SocketAddr;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvFlags};
 
 use super::incoming::{Found, Incoming};
+use super::kept::Inside;
 use super::rest::Rest;
 use super::socket::{Counted, DatagramSocket, Reader};
 use super::turn::{Datagram, DatagramTurn, Step};
@@ -45,11 +46,16 @@ impl DatagramSocket {
     ) -> Step {
         let leaves = flags.contains(RecvFlags::PEEK);
         let waits = !flags.contains(RecvFlags::DONTWAIT) && !self.is_nonblocking.load(Ordering::Relaxed);
+        let mut inside = Inside::new(self, process);
         let mut waiting = Waiting::new(process, socket, waits);
         loop {
             let mut reader = self.lock_reader();
             if !claim.holds() {
-                return Step::Again;
+                drop(reader);
+                return match inside.kept() {
+                    Some(kept) => self.receive_kept(waiting.at(kept.as_fd()), kept.as_fd(), out, leaves),
+                    None => Step::Again,
+                };
             }
             let Reader { rest, incoming, .. } = &mut *reader;
             if rest.is_kernels(incoming, || claim.number.has_no_reads()) {
@@ -96,6 +102,36 @@ impl DatagramSocket {
                     }
                     return Step::Turn(DatagramTurn::Done(Ok(datagram)));
                 }
+                Err(errno) => return Step::Turn(DatagramTurn::Done(Err(errno))),
+            }
+            inside.enter(&mut reader.inside);
+            match waiting.pause(self, reader) {
+                Pause::Again => {}
+                Pause::Over(errno) => return Step::Turn(DatagramTurn::Done(Err(errno))),
+            }
+        }
+    }
+
+    /// Goes on by a copy of the socket, whose number was closed while the call waited. Nobody is offered a window any more.
+    #[cold]
+    fn receive_kept(
+        &'static self,
+        mut waiting: Waiting<'_>,
+        socket: BorrowedFd<'_>,
+        out: &mut [IoSliceMut<'_>],
+        leaves: bool,
+    ) -> Step {
+        loop {
+            let mut reader = self.lock_reader();
+            let found = match self.look(&mut reader, socket, out, leaves, true) {
+                Ok(Look::Found(datagram)) => Ok(Some(datagram)),
+                Ok(Look::OfKernel) => receive_from_kernel(socket, out, flags_of(leaves)),
+                Ok(Look::Nothing) => Ok(None),
+                Err(errno) => Err(errno),
+            };
+            match found {
+                Ok(None) => {}
+                Ok(Some(datagram)) => return Step::Turn(DatagramTurn::Done(Ok(datagram))),
                 Err(errno) => return Step::Turn(DatagramTurn::Done(Err(errno))),
             }
             match waiting.pause(self, reader) {
@@ -262,8 +298,7 @@ impl DatagramSocket {
         if self.is_forbidden() {
             return Ok(Look::OfKernel);
         }
-        let flags = if leaves { RecvFlags::PEEK } else { RecvFlags::empty() };
-        Ok(receive_from_kernel(socket, out, flags)?.map_or(Look::Nothing, Look::Found))
+        Ok(receive_from_kernel(socket, out, flags_of(leaves))?.map_or(Look::Nothing, Look::Found))
     }
 }
 
@@ -298,6 +333,10 @@ fn look_at_window(incoming: &mut Incoming, out: &mut [IoSliceMut<'_>], leaves: b
             None
         }
     }
+}
+
+fn flags_of(leaves: bool) -> RecvFlags {
+    if leaves { RecvFlags::PEEK } else { RecvFlags::empty() }
 }
 
 /// What the kernel has at once.

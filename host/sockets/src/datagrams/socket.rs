@@ -20,6 +20,7 @@ use super::rest::Rest;
 use crate::forks;
 use crate::lock::{Held, is_any_held_here, locked, locked_by_turns};
 use crate::sleepers::OwnBell;
+use crate::waiters::{Kept, Waiters};
 
 /// Other addresses of which a socket counts what it has with them. What it has with others is the kernel's.
 const MOST_FLOWS: usize = 4096;
@@ -45,6 +46,9 @@ pub struct DatagramSocket {
     pub(crate) admitted: AtomicU64,
     /// Whether a flow may be offered a window that was not.
     pub(crate) has_agreed: AtomicBool,
+    /// The copy by which receives go on that waited when the number was closed.
+    pub(crate) kept: Mutex<Option<Kept>>,
+    pub(crate) is_kept: AtomicBool,
     /// Threads that want a lock that somebody has who spins.
     pub(crate) wanted: AtomicU32,
     flows: Mutex<HashMap<SocketAddr, Arc<Flow>>>,
@@ -72,6 +76,8 @@ pub(crate) struct Reader {
     /// Datagrams that the kernel gave while one of a window waited for its queue to be empty.
     pub(crate) before_window: u32,
     pub(crate) rest: Rest,
+    /// Threads that wait for a datagram.
+    pub(crate) inside: Waiters,
 }
 
 #[derive(Default)]
@@ -129,6 +135,8 @@ impl DatagramSocket {
             may_have_news: AtomicBool::new(false),
             admitted: AtomicU64::new(0),
             has_agreed: AtomicBool::new(false),
+            kept: Mutex::default(),
+            is_kept: AtomicBool::new(false),
             wanted: AtomicU32::new(0),
             flows: Mutex::default(),
             reader: Mutex::default(),

@@ -29,6 +29,7 @@ pub(crate) enum Pause {
 pub(crate) struct Waiting<'a> {
     process: &'a Process,
     socket: BorrowedFd<'a>,
+    is_kept: bool,
     waits: bool,
     looks: u32,
     has_slept: bool,
@@ -46,7 +47,25 @@ struct Started {
 
 impl<'a> Waiting<'a> {
     pub(crate) fn new(process: &'a Process, socket: BorrowedFd<'a>, waits: bool) -> Self {
-        Waiting { process, socket, waits, looks: 0, has_slept: false, is_kernel_due: !waits, started: None }
+        let is_kernel_due = !waits;
+        Waiting {
+            process,
+            socket,
+            is_kept: false,
+            waits,
+            looks: 0,
+            has_slept: false,
+            is_kernel_due,
+            started: None,
+        }
+    }
+
+    /// As it is, by a copy of the socket that was kept when its number was closed.
+    pub(crate) fn at<'b>(self, kept: BorrowedFd<'b>) -> Waiting<'b>
+    where
+        'a: 'b,
+    {
+        Waiting { socket: kept, is_kept: true, ..self }
     }
 
     pub(crate) fn is_kernel_due(&self) -> bool {
@@ -108,7 +127,10 @@ impl<'a> Waiting<'a> {
         self.has_slept = true;
         let left = ends_at.map(|ends_at| ends_at.saturating_duration_since(now));
         let carried = Carried::Datagrams(own);
-        let (slept, _) = sleep_rung(self.process, self.socket, carried, left, || own.has_news());
+        let (slept, _) = sleep_rung(self.process, self.socket, carried, left, || {
+            // A number that was closed before this look is not slept on; who closes it later rings.
+            own.is_kept() != self.is_kept || own.has_news()
+        });
         let now = Instant::now();
         self.is_kernel_due = true;
         if let Some(started) = &mut self.started {

@@ -207,12 +207,16 @@ void warm_up_with(struct side *s, int fd, const void *other, socklen_t length)
 	for (int count = 1, is_last = wanted == 0; !is_last; count++) {
 		pattern(ours, sizeof ours, count);
 		/* Looked at before the last message: behind it the other side may be at the point of the case, and have closed its end. */
+		int was_carried = is_carried;
 		is_carried = is_accelerated(fd);
 		ours[1] = is_carried != 0;
 		if (!s->is_client) {
 			if (receive_all(fd, theirs, sizeof theirs) != sizeof theirs)
 				fail("a message before the case");
 			is_last = theirs[0];
+			/* By the answer before the client has decided it; datagrams may rest from windows since. */
+			if (is_last)
+				is_carried = was_carried;
 		} else {
 			bool is_enough = count >= wanted && count > 1 && (ours[1] || !has_patience(&since));
 			is_last = is_enough && (theirs[1] || !has_patience(&since));

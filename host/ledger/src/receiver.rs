@@ -40,6 +40,9 @@ impl<E> From<Broken> for Refused<E> {
 /// a socket that are taken away keep it readable, so who waits for it comes back.
 const MAX_TURNS: u32 = 16;
 
+/// Bytes that are none of the stream's are taken out of the socket in such pieces.
+const AWAY_BYTES: usize = 4096;
+
 /// Where the receiver stands in the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
@@ -70,6 +73,8 @@ pub struct Receiver<P, V> {
     /// Bytes of the stream that were taken, and those that were taken out of the socket.
     taken: u64,
     received: u64,
+    /// Bytes that the socket has next and that were taken already: a sender that begins anew does not know how far the receiver is.
+    again: u64,
     /// What it says of itself besides what it has passed.
     says: u64,
 }
@@ -80,7 +85,7 @@ impl<P: PublishPort, V: ViewPort> Receiver<P, V> {
     pub fn new(mut own: P, theirs: V, received: u64) -> Self {
         own.publish(CURSOR, received);
         own.publish(STANDING, READY);
-        Receiver { own, theirs, at: At::Kernel, passed: 0, taken: received, received, says: READY }
+        Receiver { own, theirs, at: At::Kernel, passed: 0, taken: received, received, again: 0, says: READY }
     }
 
     /// By which path the next byte comes, as far as is known. Where it is [`Path::Window`] the socket is looked at only for its end.
@@ -143,7 +148,7 @@ impl<P: PublishPort, V: ViewPort> Receiver<P, V> {
             let turn = match self.at {
                 At::Kernel => self.receive_from_socket(out, kernel, then)?,
                 At::Window => self.receive_behind_window(out, kernel, window, then)?,
-                At::Lost { is_whole } => self.find_resumption(out, kernel, is_whole)?,
+                At::Lost { is_whole } => self.find_resumption(kernel, is_whole)?,
             };
             if let Some(received) = turn {
                 return Ok(received);
@@ -169,10 +174,27 @@ impl<P: PublishPort, V: ViewPort> Receiver<P, V> {
     /// [`Broken`]: the other side broke the rules.
     pub fn pass_to_window(&mut self) -> Result<(), Broken> {
         if self.at == At::Kernel
+            && self.again == 0
             && let Some(Entry { kind: Kind::Up, offset, .. }) = self.next()?
             && offset == self.taken
         {
             self.pass(At::Window);
+        }
+        Ok(())
+    }
+
+    /// Goes on behind the window if the sender says that it ended, or finds that bytes are missing in it: for who looks whether there is
+    /// something and asks no socket. One load where it has not ended.
+    ///
+    /// # Errors
+    /// [`Broken`]: the other side broke the rules.
+    pub fn pass_window(&mut self, window: &mut impl WindowPath) -> Result<(), Broken> {
+        if self.at == At::Window
+            && let Some(entry) = self.next()?
+            && self.read(&mut [0], window, Then::Left).is_none()
+            && self.at == At::Window
+        {
+            self.leave_window(entry)?;
         }
         Ok(())
     }
@@ -196,7 +218,7 @@ impl<P: PublishPort, V: ViewPort> Receiver<P, V> {
         }
         // Of this and a sender that goes up at least one sees the other one.
         let is_known = self.own.barrier().is_ok();
-        Ok(is_known && self.at == At::Kernel && self.next()?.is_none())
+        Ok(is_known && self.at == At::Kernel && self.again == 0 && self.next()?.is_none())
     }
 
     /// Says that nothing is read any more.
@@ -212,18 +234,30 @@ impl<P: PublishPort, V: ViewPort> Receiver<P, V> {
         kernel: &mut K,
         then: Then,
     ) -> Result<Option<Received>, Refused<K::Error>> {
+        if self.again > 0 {
+            return self.take_again(kernel);
+        }
         let peeked = kernel.peek(out).map_err(Refused::Socket)?;
-        let before = match self.next()? {
+        let next = self.next()?;
+        let before = match next {
             None => u64::MAX,
             Some(Entry { kind: Kind::Up, offset, .. }) => {
                 let (index, taken) = (self.passed + 1, self.taken);
                 offset.checked_sub(taken).ok_or(Broken::Offset { index, offset, taken })?
             }
-            Some(_) => return Err(self.out_of_order().into()),
+            Some(Entry { kind: Kind::Resume, given, .. }) => self.bytes_before(given)?,
+            Some(Entry { kind: Kind::Down, .. }) => return Err(self.out_of_order().into()),
         };
-        if before == 0 {
-            self.pass(At::Window);
-            return Ok(None);
+        match next {
+            Some(Entry { kind: Kind::Resume, offset, .. }) if before == 0 => {
+                self.begin_anew(offset)?;
+                return Ok(None);
+            }
+            _ if before == 0 => {
+                self.pass(At::Window);
+                return Ok(None);
+            }
+            _ => {}
         }
         match peeked {
             Peeked::Bytes(bytes) => {
@@ -263,32 +297,80 @@ impl<P: PublishPort, V: ViewPort> Receiver<P, V> {
         }
         match (next, peeked) {
             _ if self.at != At::Window => Ok(None),
-            (Some(Entry { kind: Kind::Down, offset, .. }), _) => {
-                let (index, taken) = (self.passed + 1, self.taken);
-                match offset.checked_sub(taken) {
-                    None => return Err(Broken::Offset { index, offset, taken }.into()),
-                    Some(0) => self.pass(At::Kernel),
-                    // The window ends where it ends, and bytes are missing in it.
-                    Some(_) => self.lose(),
-                }
+            (Some(entry), _) => {
+                self.leave_window(entry)?;
                 Ok(None)
             }
-            (Some(_), _) => Err(self.out_of_order().into()),
             (None, Peeked::Nothing) => Ok(Some(Received::Nothing)),
             (None, Peeked::End) => Ok(Some(Received::End)),
             (None, Peeked::Bytes(_)) => Err(self.unknown_bytes().into()),
         }
     }
 
+    /// Behind a window in which nothing more is: by an entry that was published before it was looked at.
+    fn leave_window(&mut self, entry: Entry) -> Result<(), Broken> {
+        let (index, taken) = (self.passed + 1, self.taken);
+        match entry {
+            Entry { kind: Kind::Down, offset, .. } => match offset.checked_sub(taken) {
+                None => return Err(Broken::Offset { index, offset, taken }),
+                Some(0) => self.pass(At::Kernel),
+                // The window ends where it ends, and bytes are missing in it.
+                Some(_) => self.lose(),
+            },
+            // Nothing was given to the socket while the stream was in the window.
+            Entry { kind: Kind::Resume, offset, given } if given == self.received => self.begin_anew(offset)?,
+            Entry { .. } => return Err(self.out_of_order()),
+        }
+        Ok(())
+    }
+
+    /// Goes on in the socket, whose next bytes are the stream's from `offset` on, whatever the window has.
+    fn begin_anew(&mut self, offset: u64) -> Result<(), Broken> {
+        let (index, taken) = (self.passed + 1, self.taken);
+        self.again = taken.checked_sub(offset).ok_or(Broken::Offset { index, offset, taken })?;
+        // Taken back before the entry is passed: a question is answered once.
+        self.own.publish(LOST_AT, 0);
+        self.pass(At::Kernel);
+        Ok(())
+    }
+
+    /// Takes away bytes that were taken already.
+    fn take_again<K: KernelPath>(
+        &mut self,
+        kernel: &mut K,
+    ) -> Result<Option<Received>, Refused<K::Error>> {
+        match kernel.peek(&mut [0; AWAY_BYTES]).map_err(Refused::Socket)? {
+            Peeked::Bytes(bytes) => {
+                let bytes = bytes.min(usize::try_from(self.again).unwrap_or(usize::MAX));
+                self.take_away(bytes, kernel)?;
+                self.again -= bytes as u64;
+                Ok(None)
+            }
+            Peeked::Nothing => Ok(Some(Received::Nothing)),
+            Peeked::End => Err(self.unknown_bytes().into()),
+        }
+    }
+
+    /// Takes bytes out of the socket that are nobody's.
+    fn take_away<K: KernelPath>(&mut self, bytes: usize, kernel: &mut K) -> Result<(), Refused<K::Error>> {
+        kernel.take(bytes).map_err(Refused::Socket)?;
+        self.received += bytes as u64;
+        Ok(())
+    }
+
+    /// Bytes of the socket that come before one that was given behind so many.
+    fn bytes_before(&self, given: u64) -> Result<u64, Broken> {
+        given.checked_sub(self.received).ok_or(self.out_of_order())
+    }
+
     /// Behind a window that is lost: bytes in the socket are taken away until those come that the sender sends again.
     fn find_resumption<K: KernelPath>(
         &mut self,
-        out: &mut [u8],
         kernel: &mut K,
         is_whole: bool,
     ) -> Result<Option<Received>, Refused<K::Error>> {
         // Peeked at before the look at the ledger: if it has no answer, all of them were given before it.
-        let peeked = kernel.peek(out).map_err(Refused::Socket)?;
+        let peeked = kernel.peek(&mut [0; AWAY_BYTES]).map_err(Refused::Socket)?;
         let most = match self.next()? {
             // Published before the sender knew.
             Some(Entry { kind: Kind::Down, offset, .. }) => {
@@ -296,26 +378,19 @@ impl<P: PublishPort, V: ViewPort> Receiver<P, V> {
                 return Ok(None);
             }
             Some(Entry { kind: Kind::Resume, offset, given }) => {
-                let index = self.passed + 1;
-                if offset != self.taken {
-                    return Err(Broken::Offset { index, offset, taken: self.taken }.into());
+                let most = self.bytes_before(given)?;
+                if most == 0 {
+                    self.begin_anew(offset)?;
+                    return Ok(None);
                 }
-                given.checked_sub(self.received).ok_or(Broken::Order { index })?
+                most
             }
             Some(Entry { kind: Kind::Up, .. }) => return Err(self.out_of_order().into()),
             None => u64::MAX,
         };
-        if most == 0 {
-            // Taken back before the entry is passed: a question is answered once.
-            self.own.publish(LOST_AT, 0);
-            self.pass(At::Kernel);
-            return Ok(None);
-        }
         match peeked {
             Peeked::Bytes(bytes) => {
-                let bytes = bytes.min(usize::try_from(most).unwrap_or(usize::MAX));
-                kernel.take(bytes).map_err(Refused::Socket)?;
-                self.received += bytes as u64;
+                self.take_away(bytes.min(usize::try_from(most).unwrap_or(usize::MAX)), kernel)?;
                 Ok(None)
             }
             Peeked::Nothing => Ok(Some(Received::Nothing)),

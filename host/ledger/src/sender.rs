@@ -177,6 +177,27 @@ impl<P: PublishPort, V: ViewPort> Sender<P, V> {
         self.resumed = from;
     }
 
+    /// As [`Sender::resume`], though nobody has asked: from a byte on that the receiver has come to, so that nothing of the window can be
+    /// asked for any more. Something was sent by the window since the receiver had last passed all entries. It costs a barrier. False where the receiver may have stopped to read by the ledger before it saw this: nobody
+    /// knows then which byte comes next, and the connection is to be reset.
+    ///
+    /// # Errors
+    /// [`Broken`]: the other side broke the rules.
+    pub fn begin_anew(&mut self, from: u64) -> Result<bool, Broken> {
+        let (was_in_window, before) = (self.path == Path::Window, self.published);
+        self.resume(from);
+        // Of a receiver that stops and this at least one sees the other one. Who has yet to come to the entry before, or to the end of the
+        // window, does not stop before it has looked for this one.
+        let is_seen = self.own.barrier().is_ok();
+        let standing = self.standing()?;
+        Ok(was_in_window || is_seen && (standing & READY != 0 || self.passed < before))
+    }
+
+    /// Whether the receiver reads no more. One load.
+    pub fn has_receiver_ended(&self) -> bool {
+        self.theirs.load(STANDING) & GONE != 0
+    }
+
     /// Bytes of the stream that the receiver's program has not got: they are lost if it is gone. It may have some already of a call that
     /// has not returned, and is not counted.
     pub fn untaken_bytes(&self) -> u64 {

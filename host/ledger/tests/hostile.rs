@@ -109,6 +109,11 @@ proptest! {
                 prop_assert!(from <= sender.sent_bytes());
                 sender.resume(from);
             }
+            if given % 21 == 0 {
+                let from = sender.sent_bytes() - sender.untaken_bytes();
+                let _is_seen = sender.begin_anew(from);
+                prop_assert_eq!((sender.sent_bytes(), sender.path()), (from, Path::Kernel));
+            }
         }
     }
 }

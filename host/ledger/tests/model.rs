@@ -30,6 +30,12 @@ enum Fault {
     EndWithoutLook,
     /// Whoever stops to read by the ledger looks for an entry, and is not looked for.
     StopUnseen,
+    /// A sender that leaves for ever sends anew, whether the receiver has stopped meanwhile or not.
+    LeaveUnseen,
+    /// Bytes that come anew and were taken already are taken once more.
+    TakenAgain,
+    /// A receiver stops while such bytes are in the socket.
+    StopBeforeAgain,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,6 +76,16 @@ struct State {
     /// Going up, it has found that it may; and has yet to look whether the receiver has stopped since.
     is_going_up: bool,
     is_checking: bool,
+    /// Where the stream left the socket last, and whether it has begun anew since.
+    left_at: u8,
+    is_anew: bool,
+    has_left: bool,
+    /// It has found that it has to begin anew, from this byte on.
+    anew_from: Option<u8>,
+    /// It leaves, and has yet to look whether the receiver has stopped; in entries before its own.
+    is_leaving: Option<u8>,
+    /// It does not know whether its entry was seen.
+    is_reset: bool,
     // What is between them.
     ledger: Vec<Entry>,
     socket: Vec<u8>,
@@ -84,6 +100,8 @@ struct State {
     passed: u8,
     taken: u8,
     received: u8,
+    /// Bytes in the socket that it has already.
+    again: u8,
     question: Option<u8>,
     /// Bytes in the socket, and whether there was its end.
     peeked: Option<(u8, bool)>,
@@ -106,6 +124,9 @@ enum Action {
     Land,
     Scribble,
     Resume,
+    Leave,
+    Anew,
+    CheckLeave,
     End,
     Peek,
     Look,
@@ -118,6 +139,7 @@ struct Switch {
     fault: Option<Fault>,
     scribbles: bool,
     stops: bool,
+    leaves: bool,
 }
 
 impl Switch {
@@ -137,6 +159,7 @@ impl Switch {
     fn may_go_up(&self, s: &State) -> bool {
         let published = s.ledger.len() as u8;
         !s.by_window
+            && !s.has_left
             && s.ups < UPS
             && s.owed.is_none()
             && (s.is_ready || self.has(Fault::UpWithoutReady))
@@ -160,7 +183,19 @@ impl Switch {
         let entry = s.looked.take().flatten();
         match s.at {
             At::Plain => s.take_of_socket(peeked, is_end),
+            At::Kernel if s.again > 0 => {
+                let bytes = peeked.min(s.again);
+                s.again -= bytes;
+                s.drop_of_socket(bytes);
+                s.is_wrong |= is_end;
+            }
             At::Kernel => match entry {
+                Some(Entry { kind: Kind::Resume, offset, given }) if given <= s.received => {
+                    s.begin_anew(offset, self.has(Fault::TakenAgain));
+                }
+                Some(Entry { kind: Kind::Resume, given, .. }) => {
+                    s.take_of_socket(peeked.min(given - s.received), false);
+                }
                 Some(Entry { kind: Kind::Up, offset, .. }) if offset == s.taken => s.pass(At::Window),
                 Some(Entry { kind: Kind::Up, offset, .. }) if offset > s.taken => {
                     s.take_of_socket(peeked.min(offset - s.taken), false);
@@ -180,17 +215,19 @@ impl Switch {
                     s.question = Some(s.taken);
                     s.is_lost = true;
                 }
+                Some(Entry { kind: Kind::Resume, offset, given }) if given == s.received => {
+                    s.begin_anew(offset, self.has(Fault::TakenAgain));
+                }
                 Some(_) => s.is_wrong = true,
                 None if peeked > 0 => s.is_wrong = true,
                 None => s.is_over = is_end,
             },
             At::Lost => match entry {
                 Some(Entry { kind: Kind::Down, .. }) => s.pass(At::Lost),
-                Some(Entry { kind: Kind::Resume, given, .. }) => {
+                Some(Entry { kind: Kind::Resume, offset, given }) => {
                     let before = given.saturating_sub(s.received);
                     if before == 0 || self.has(Fault::ResumeWithOneNumber) {
-                        s.question = None;
-                        s.pass(At::Kernel);
+                        s.begin_anew(offset, self.has(Fault::TakenAgain));
                     } else {
                         s.drop_of_socket(peeked.min(before));
                     }
@@ -207,6 +244,10 @@ impl State {
         self.sent - (self.given - self.counted)
     }
 
+    fn is_in_leaving(&self) -> bool {
+        self.anew_from.is_some() || self.is_leaving.is_some()
+    }
+
     fn give(&mut self) {
         self.socket.push(self.sent);
         self.sent += 1;
@@ -216,6 +257,13 @@ impl State {
     fn pass(&mut self, to: At) {
         self.at = to;
         self.passed += 1;
+    }
+
+    fn begin_anew(&mut self, offset: u8, takes_again: bool) {
+        self.is_wrong |= offset > self.taken;
+        self.again = if takes_again { 0 } else { self.taken.saturating_sub(offset) };
+        self.question = None;
+        self.pass(At::Kernel);
     }
 
     fn get(&mut self, byte: u8) {
@@ -259,6 +307,12 @@ impl Model for Switch {
             owed: None,
             is_going_up: false,
             is_checking: false,
+            left_at: 0,
+            is_anew: false,
+            has_left: false,
+            anew_from: None,
+            is_leaving: None,
+            is_reset: false,
             ledger: vec![],
             socket: vec![],
             is_ended: false,
@@ -271,6 +325,7 @@ impl Model for Switch {
             passed: 0,
             taken: 0,
             received: 0,
+            again: 0,
             question: None,
             peeked: None,
             looked: None,
@@ -281,16 +336,16 @@ impl Model for Switch {
     }
 
     fn actions(&self, s: &State, actions: &mut Vec<Action>) {
-        if s.is_wrong || s.is_over {
+        if s.is_wrong || s.is_over || s.is_reset {
             return;
         }
         let is_inside = s.given != s.counted && !s.by_window;
-        let is_free = !is_inside && !s.is_checking && !s.is_going_up;
+        let is_free = !is_inside && !s.is_checking && !s.is_going_up && !s.is_in_leaving();
         let mut may = |action, when: bool| actions.extend(when.then_some(action));
         may(Action::Send, is_free && s.sent < BYTES && !s.is_ended);
         may(Action::Give, is_free && !s.by_window && s.sent < BYTES && s.owed.is_none() && !s.is_ended);
         may(Action::Return, s.given != s.counted);
-        let is_between = !s.is_checking && !s.is_going_up && !s.is_ended;
+        let is_between = !s.is_checking && !s.is_going_up && !s.is_ended && !s.is_in_leaving();
         may(Action::See, is_between && self.may_go_up(s));
         may(Action::Up, s.is_going_up);
         may(Action::Check, s.is_checking);
@@ -300,8 +355,13 @@ impl Model for Switch {
         may(Action::Scribble, self.scribbles && s.by_window && !s.is_scribbled && s.question.is_none());
         let is_asked = s.question.is_some() && s.passed >= s.answered;
         may(Action::Resume, is_free && is_asked && s.owed.is_none());
+        let is_settled = !s.by_window && usize::from(s.passed) == s.ledger.len() && s.question.is_none();
+        let may_leave = self.leaves && !s.has_left && !s.is_anew && !is_settled && s.question.is_none();
+        may(Action::Leave, is_free && may_leave && s.owed.is_none() && !s.is_ended);
+        may(Action::Anew, s.anew_from.is_some());
+        may(Action::CheckLeave, s.is_leaving.is_some());
         // It ends once nothing can be asked of it any more.
-        let is_safe = !self.scribbles || s.taken == BYTES;
+        let is_safe = !self.scribbles || s.taken == BYTES || s.has_left;
         may(Action::End, is_free && s.sent == BYTES && !s.is_ended && s.owed.is_none() && is_safe);
         if self.has(Fault::LookBeforePeek) {
             may(Action::Look, s.looked.is_none());
@@ -333,6 +393,7 @@ impl Model for Switch {
                 s.is_going_up = false;
                 s.by_window = true;
                 s.ups += 1;
+                (s.left_at, s.is_anew) = (s.counted_sent(), false);
                 let entry = Entry { kind: Kind::Up, offset: s.counted_sent(), given: s.counted };
                 self.publish(&mut s, entry);
                 if s.at != At::Window && s.passed as usize + 1 == s.ledger.len() {
@@ -344,6 +405,8 @@ impl Model for Switch {
                 s.is_checking = false;
                 if !s.is_ready {
                     self.go_down(&mut s);
+                    // Nothing was in the window, and nobody may be there who reads what would be sent anew.
+                    s.is_anew = true;
                 }
             }
             Action::Publish => s.ledger.extend(s.owed.take()),
@@ -356,6 +419,24 @@ impl Model for Switch {
                 let entry = Entry { kind: Kind::Resume, offset: s.sent, given: s.counted };
                 self.publish(&mut s, entry);
                 s.answered = s.ledger.len() as u8;
+                s.is_anew = true;
+            }
+            Action::Leave => {
+                (s.has_left, s.is_anew) = (true, true);
+                s.anew_from = Some(s.taken.max(s.left_at));
+            }
+            Action::Anew => {
+                let (was_in_window, before) = (s.by_window, s.ledger.len() as u8);
+                (s.sent, s.by_window) = (s.anew_from.take()?, false);
+                let entry = Entry { kind: Kind::Resume, offset: s.sent, given: s.counted };
+                self.publish(&mut s, entry);
+                s.answered = s.ledger.len() as u8;
+                let is_surely_seen = was_in_window || self.has(Fault::LeaveUnseen);
+                s.is_leaving = (!is_surely_seen).then_some(before);
+            }
+            Action::CheckLeave => {
+                let before = s.is_leaving.take()?;
+                s.is_reset = !s.is_ready && s.passed >= before;
             }
             Action::End => {
                 // A call into the kernel takes locks, and a locked instruction empties the buffers that combine writes.
@@ -368,7 +449,8 @@ impl Model for Switch {
             Action::Stop => (s.is_ready, s.is_stopping) = (false, true),
             Action::LookAfterStop => {
                 s.is_stopping = false;
-                if s.at == At::Kernel && self.next(&s).is_none() {
+                let has_none_again = s.again == 0 || self.has(Fault::StopBeforeAgain);
+                if s.at == At::Kernel && has_none_again && self.next(&s).is_none() {
                     s.at = At::Plain;
                 }
             }
@@ -384,7 +466,7 @@ impl Model for Switch {
                 !s.is_over || s.taken == BYTES
             }),
             Property::always("somebody can go on until it has ended", |model: &Switch, s: &State| {
-                s.is_over || s.is_wrong || model.next_steps(s).iter().any(|(_, next)| next != s)
+                s.is_over || s.is_wrong || s.is_reset || model.next_steps(s).iter().any(|(_, next)| next != s)
             }),
             Property::sometimes("all of it comes by both paths", |_, s: &State| s.is_over && s.ups == UPS),
         ]
@@ -393,9 +475,17 @@ impl Model for Switch {
 
 #[test]
 fn no_byte_is_lost_doubled_or_moved() {
-    for (scribbles, stops) in [(false, false), (true, false), (false, true)] {
-        let checker = Switch { fault: None, scribbles, stops }.checker().spawn_bfs().join();
-        println!("scribbles: {scribbles}, stops: {stops}: {} states", checker.unique_state_count());
+    let runs = [
+        (false, false, false),
+        (true, false, false),
+        (false, true, false),
+        (false, true, true),
+        (true, false, true),
+    ];
+    for (scribbles, stops, leaves) in runs {
+        let checker = Switch { fault: None, scribbles, stops, leaves }.checker().spawn_bfs().join();
+        let states = checker.unique_state_count();
+        println!("scribbles: {scribbles}, stops: {stops}, leaves: {leaves}: {states} states");
         checker.assert_properties();
     }
 }
@@ -403,19 +493,22 @@ fn no_byte_is_lost_doubled_or_moved() {
 #[test]
 fn each_rule_that_is_left_out_is_found() {
     let faults = [
-        (Fault::LookBeforePeek, false, false),
-        (Fault::UpWithoutReady, false, false),
-        (Fault::BytesBeforeEntry, false, false),
-        (Fault::NoFence, false, false),
-        (Fault::ResumeWithOneNumber, true, false),
-        (Fault::UpInsideACall, false, false),
-        (Fault::UpWhileBehind, false, false),
-        (Fault::UpWhileAsked, true, false),
-        (Fault::EndWithoutLook, false, false),
-        (Fault::StopUnseen, false, true),
+        (Fault::LookBeforePeek, false, false, false),
+        (Fault::UpWithoutReady, false, false, false),
+        (Fault::BytesBeforeEntry, false, false, false),
+        (Fault::NoFence, false, false, false),
+        (Fault::ResumeWithOneNumber, true, false, false),
+        (Fault::UpInsideACall, false, false, false),
+        (Fault::UpWhileBehind, false, false, false),
+        (Fault::UpWhileAsked, true, false, false),
+        (Fault::EndWithoutLook, false, false, false),
+        (Fault::StopUnseen, false, true, false),
+        (Fault::LeaveUnseen, false, true, true),
+        (Fault::TakenAgain, false, false, true),
+        (Fault::StopBeforeAgain, false, true, true),
     ];
-    for (fault, scribbles, stops) in faults {
-        let switch = Switch { fault: Some(fault), scribbles, stops };
+    for (fault, scribbles, stops, leaves) in faults {
+        let switch = Switch { fault: Some(fault), scribbles, stops, leaves };
         let checker = switch.checker().finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
         assert!(
             checker.discoveries().keys().any(|property| !property.starts_with("all of it")),

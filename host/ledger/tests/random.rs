@@ -26,7 +26,7 @@ impl Random {
         ((self.0 >> 32) % u64::from(end)) as u8
     }
 
-    fn act(&mut self, scribbles: bool) -> Act {
+    fn act(&mut self, runs: Runs) -> Act {
         match self.below(30) {
             0..6 => Act::Send(1 + self.below(5)),
             6..9 => Act::Up,
@@ -35,16 +35,24 @@ impl Random {
             16 => Act::Give,
             17..19 => Act::Return,
             19..21 => Act::Resume,
-            21 if scribbles => Act::Scribble,
+            21 if runs.scribbles => Act::Scribble,
+            22 if runs.leaves => Act::Leave,
             _ => Act::Wait,
         }
     }
 }
 
+/// What a sender meets, and does, in the runs of a test.
+#[derive(Clone, Copy, Debug)]
+struct Runs {
+    scribbles: bool,
+    leaves: bool,
+}
+
 /// Receives all of it: the stream is whole, and the last read its end.
-fn receives_all(seed: u64, scribbles: bool) -> Rc<World> {
+fn receives_all(seed: u64, runs: Runs) -> Rc<World> {
     let mut random = Random::of(seed);
-    let acts = (0..random.below(120)).map(|_| random.act(scribbles)).collect();
+    let acts = (0..random.below(120)).map(|_| random.act(runs)).collect();
     let world = World::new(BYTES, acts);
     let mut receiver = world.receiver();
     let (mut kernel, mut window) = (Socket(Rc::clone(&world)), Window(Rc::clone(&world)));
@@ -80,14 +88,24 @@ fn receives_all(seed: u64, scribbles: bool) -> Rc<World> {
 
 #[test]
 fn stream_is_whole_while_its_path_changes() {
-    let ups: u64 = (0..RUNS).map(|seed| receives_all(seed, false).ups.get()).sum();
+    let ups: u64 = (0..RUNS).map(|seed| receives_all(seed, Runs { scribbles: false, leaves: false }).ups.get()).sum();
     assert!(ups > RUNS, "{ups} times a stream left the socket");
 }
 
 #[test]
 fn stream_is_whole_though_windows_are_scribbled_over() {
-    let scribbles: u64 = (0..RUNS).map(|seed| receives_all(seed, true).scribbles.get()).sum();
+    let runs = Runs { scribbles: true, leaves: false };
+    let scribbles: u64 = (0..RUNS).map(|seed| receives_all(seed, runs).scribbles.get()).sum();
     assert!(scribbles > RUNS, "{scribbles} scribbles");
+}
+
+#[test]
+fn stream_is_whole_though_its_sender_leaves_a_window_that_is_scribbled_over_for_ever() {
+    for scribbles in [false, true] {
+        let runs = Runs { scribbles, leaves: true };
+        let again: u64 = (0..RUNS).map(|seed| receives_all(seed, runs).again.get()).sum();
+        assert!(again > RUNS, "{again} bytes were sent once more");
+    }
 }
 
 #[test]

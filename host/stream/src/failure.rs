@@ -29,6 +29,9 @@ pub enum Reset {
         /// Bytes of the stream that the other side has.
         from: u64,
     },
+    /// The window was left for ever while the other side stopped to read by the ledger, so that it may not have seen where the stream goes on.
+    #[error("the window was left in the moment in which the other side stopped to look where the stream goes on")]
+    Unseen,
 }
 
 impl<E> Failure<E> {

@@ -95,6 +95,10 @@ impl<P: PublishPort, V: ViewPort, W: WindowPath, E> Incoming<P, V, W, E> {
     pub fn has_window_bytes(&mut self) -> Result<bool, Failure<E>> {
         self.ledger.pass_to_window()?;
         let is_there = self.ledger.peek_window(&mut [0], &mut self.window).is_some();
+        if !is_there {
+            // Bytes that are missing in front of its end: nothing else tells of them where the socket has none.
+            self.ledger.pass_window(&mut self.window)?;
+        }
         Ok(is_there || self.ledger.path() == Path::Window && !self.has_window())
     }
 

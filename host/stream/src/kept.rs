@@ -21,6 +21,16 @@ impl Kept {
         Kept { bytes: VecDeque::new(), from: offset, look_at: LOOK_BYTES }
     }
 
+    /// Which byte of the stream its first one is.
+    pub fn begin(&self) -> u64 {
+        self.from
+    }
+
+    /// Its bytes.
+    pub fn into_bytes(self) -> VecDeque<u8> {
+        self.bytes
+    }
+
     /// Behind its last byte.
     pub fn end(&self) -> u64 {
         self.from + self.bytes.len() as u64

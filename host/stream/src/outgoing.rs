@@ -1,5 +1,7 @@
 //! The sender's half of a direction.
 
+use std::collections::VecDeque;
+
 use beeline_contract_adapter::{PublishPort, ViewPort};
 use beeline_ledger::{Path, Sender, Stays};
 
@@ -41,12 +43,16 @@ pub struct Outgoing<P, V, W> {
     kept: Option<Kept>,
     /// How many bytes are kept at most; 0 for none.
     most_kept_bytes: usize,
+    /// Whether the stream was begun anew since it left the socket: nothing of that window can be asked for any more.
+    is_anew: bool,
+    /// Whether the copy grew too long.
+    is_dropped: bool,
 }
 
 impl<P: PublishPort, V: ViewPort, W: WindowSink> Outgoing<P, V, W> {
     /// A stream that stays on its socket until it has a window, and keeps nothing: a window that is lost resets the connection.
     pub fn new(ledger: Sender<P, V>) -> Self {
-        Outgoing { ledger, window: None, kept: None, most_kept_bytes: 0 }
+        Outgoing { ledger, window: None, kept: None, most_kept_bytes: 0, is_anew: false, is_dropped: false }
     }
 
     /// Keeps a copy of what it sends until the receiver's program has it, so that a lost window loses no byte. A receiver that keeps to the
@@ -119,8 +125,12 @@ impl<P: PublishPort, V: ViewPort, W: WindowSink> Outgoing<P, V, W> {
             return Err(Unmoved::Owes);
         }
         let given = socket.given_bytes().map_err(Unmoved::Socket)?;
+        if self.ledger.is_settled() == Ok(true) {
+            (self.kept, self.is_dropped) = (None, false);
+        }
         self.ledger.go_up(given).map_err(Unmoved::Ledger)?;
         self.kept = (self.most_kept_bytes > 0).then(|| Kept::from(self.ledger.sent_bytes()));
+        self.is_anew = false;
         Ok(())
     }
 
@@ -199,16 +209,41 @@ impl<P: PublishPort, V: ViewPort, W: WindowSink> Outgoing<P, V, W> {
         Ok(())
     }
 
-    /// Whether the program's last byte is where it needs nobody here any more, so that the socket may be shut down or closed. It goes down.
-    /// Where bytes are kept, that is only once the receiver's program has all of them: until then it is asked again. Behind it nothing is
-    /// sent and [`Outgoing::go_up`] not called: a receiver that finds its stream in a window, and the socket at its end, has lost it.
+    /// Whether the receiver has lost the window and asks for bytes that were sent, or had asked: they are sent anew.
+    ///
+    /// # Errors
+    /// [`Failure::Reset`]: the other side broke the rules.
+    pub fn is_asked_anew<E>(&mut self) -> Result<bool, Failure<E>> {
+        Ok(self.is_anew || self.ledger.resume_from()?.is_some())
+    }
+
+    /// Leaves the window for ever. Where bytes are kept, those that the receiver's program may not have are given to the socket once more,
+    /// behind all that it has, so that nobody has to be here who could be asked for them. Whether the socket has taken all of them: it may be
+    /// shut down or closed then, and used without this. Until then this is called again, or [`Outgoing::take_owed`].
     ///
     /// # Errors
     /// As [`Outgoing::send`].
-    pub fn may_end<S: Socket>(&mut self, socket: &mut S) -> Result<bool, Failure<S::Error>> {
-        self.go_down();
-        self.tend(socket)?;
-        Ok(self.kept.is_none() || self.untaken_bytes() == 0)
+    pub fn leave<S: Socket>(&mut self, socket: &mut S) -> Result<bool, Failure<S::Error>> {
+        // Without a copy there was nothing in a window since the receiver stood at the socket, unless it grew too long.
+        if self.kept.is_none() && !self.is_dropped || self.ledger.has_receiver_ended() {
+            self.go_down();
+            return Ok(true);
+        }
+        if let Some(from) = self.ledger.resume_from()? {
+            self.resume(from)?;
+        } else if !self.is_anew && !self.ledger.is_settled()? {
+            self.begin_anew()?;
+        }
+        self.pay(socket)?;
+        Ok(self.owed_bytes() == 0)
+    }
+
+    /// What the socket has not taken of what it is owed. Whoever has it gives it to the socket before anything else, and this is not used
+    /// any more.
+    pub fn take_owed(&mut self) -> VecDeque<u8> {
+        let mut kept = self.kept.take();
+        kept.iter_mut().for_each(|kept| kept.release(self.ledger.sent_bytes()));
+        kept.map_or_else(VecDeque::new, Kept::into_bytes)
     }
 
     fn count(&mut self, sent: &[u8]) -> Sent {
@@ -216,7 +251,7 @@ impl<P: PublishPort, V: ViewPort, W: WindowSink> Outgoing<P, V, W> {
         if let Some(kept) = &mut self.kept {
             kept.add(sent, || self.ledger.sent_bytes() - self.ledger.untaken_bytes());
             if kept.len() > self.most_kept_bytes {
-                self.kept = None;
+                (self.kept, self.is_dropped) = (None, true);
             }
         }
         Sent::Bytes(sent.len())
@@ -229,7 +264,20 @@ impl<P: PublishPort, V: ViewPort, W: WindowSink> Outgoing<P, V, W> {
         let kept = self.kept.as_mut().filter(|kept| kept.has(from)).ok_or(Reset::NotKept { from })?;
         kept.release(from);
         self.ledger.resume(from);
+        self.is_anew = true;
         Ok(())
+    }
+
+    /// Begins at the first byte that the receiver's program has not said it has, or at the first behind the socket's if it is not there yet.
+    #[cold]
+    fn begin_anew(&mut self) -> Result<(), Reset> {
+        self.window = None;
+        let cursor = self.ledger.sent_bytes() - self.ledger.untaken_bytes();
+        let kept = self.kept.as_mut().ok_or(Reset::NotKept { from: cursor })?;
+        let from = cursor.max(kept.begin());
+        kept.release(from);
+        self.is_anew = true;
+        if self.ledger.begin_anew(from)? { Ok(()) } else { Err(Reset::Unseen) }
     }
 
     /// Gives the socket what it is owed, and forgets what cannot be asked for any more.

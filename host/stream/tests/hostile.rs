@@ -93,8 +93,9 @@ fn one_connection<W: Windows>(seed: u64) -> bool {
         assert!(
             sender.outgoing.kept_bytes() <= KEPT_BYTES && (W::KEEPS || sender.outgoing.kept_bytes() == 0)
         );
-        if random.random_range(0..10) == 0 && !goes_on(sender.outgoing.may_end(&mut sender.tcp)) {
-            return true;
+        if random.random_range(0..300) == 0 {
+            let _left = goes_on(sender.outgoing.leave(&mut sender.tcp));
+            return !goes_on(receiver.incoming.receive(&mut out, &mut receiver.tcp));
         }
     }
     false

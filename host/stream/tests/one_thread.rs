@@ -52,9 +52,8 @@ fn bytes_are_kept_from_when_the_stream_leaves_the_socket_until_it_is_back() {
     sender.outgoing.go_down();
     assert_eq!(send(&mut sender, 10), Sent::Bytes(10));
     assert_eq!((sender.outgoing.kept_bytes(), sender.outgoing.untaken_bytes()), (1010, 1110));
-    assert!(!sender.outgoing.may_end(&mut sender.tcp).unwrap());
     receive_all(&mut receiver, 1110);
-    assert!(sender.outgoing.may_end(&mut sender.tcp).unwrap());
+    assert!(sender.outgoing.leave(&mut sender.tcp).unwrap());
     assert_eq!((sender.outgoing.kept_bytes(), sender.outgoing.untaken_bytes()), (0, 0));
 }
 
@@ -94,6 +93,97 @@ fn window_that_is_lost_is_sent_again_before_anything_else() {
     assert_eq!(send(&mut sender, 500), Sent::Bytes(500));
     receive_all(&mut receiver, 3505);
     assert_eq!((receiver.incoming.path(), sender.counts.windows), (Path::Window, 2));
+}
+
+/// The receiver has 500 bytes of those in the window when its sender leaves it, and more since.
+fn window_that_is_left(is_spoiled: bool, goes_down: bool) {
+    let (mut sender, mut receiver, memory) = ends::<Checked>();
+    assert_eq!(send(&mut sender, 100), Sent::Bytes(100));
+    assert!(sender.go_up());
+    assert_eq!(send(&mut sender, 3000), Sent::Bytes(3000));
+    if goes_down {
+        sender.outgoing.go_down();
+        assert_eq!(send(&mut sender, 30), Sent::Bytes(30));
+    }
+    let mut out = [0; 600];
+    assert_eq!(receiver.incoming.receive(&mut out, &mut receiver.tcp), Ok(Received::Bytes(100)));
+    assert_eq!(receiver.incoming.receive(&mut out[..500], &mut receiver.tcp), Ok(Received::Bytes(500)));
+    let sent = sender.outgoing.sent_bytes();
+    // What the socket does not take is given to it by whoever has it.
+    sender.tcp.room_bytes = 2000;
+    assert!(!sender.outgoing.leave(&mut sender.tcp).unwrap());
+    assert_eq!((sender.outgoing.sent_bytes(), sender.outgoing.owed_bytes()), (sent, sent - 600 - 2000));
+    let owed = Vec::from(sender.outgoing.take_owed());
+    assert_eq!(owed, bytes(2600, sent - 2600));
+    sender.tcp.room_bytes = usize::MAX;
+    assert_eq!(sender.tcp.send(&owed), Ok(owed.len()));
+    if is_spoiled {
+        spoil(&memory, &sender);
+    } else {
+        assert_eq!(receiver.incoming.receive(&mut out[..150], &mut receiver.tcp), Ok(Received::Bytes(150)));
+    }
+    sender.tcp.shut_down();
+    while receiver.incoming.taken_bytes() < sent {
+        assert!(matches!(receiver.receive(), Ok(Received::Bytes(_) | Received::Nothing)));
+    }
+    while receiver.receive().unwrap() != Received::End {}
+    assert!(receiver.incoming.stop().unwrap());
+}
+
+#[test]
+fn window_that_is_left_for_ever_needs_nobody_who_could_be_asked_for_it() {
+    for is_spoiled in [false, true] {
+        for goes_down in [false, true] {
+            window_that_is_left(is_spoiled, goes_down);
+        }
+    }
+}
+
+#[test]
+fn receiver_does_not_stop_while_bytes_come_anew_that_it_has() {
+    let (mut sender, mut receiver, _memory) = ends::<Checked>();
+    assert!(sender.go_up());
+    assert_eq!(send(&mut sender, 300), Sent::Bytes(300));
+    sender.tcp.room_bytes = 100;
+    assert!(!sender.outgoing.leave(&mut sender.tcp).unwrap());
+    while receiver.incoming.taken_bytes() < 300 {
+        receiver.receive().unwrap();
+    }
+    assert_eq!(receiver.receive().unwrap(), Received::Nothing);
+    assert!(!receiver.incoming.stop().unwrap());
+    sender.tcp.room_bytes = usize::MAX;
+    assert!(sender.outgoing.leave(&mut sender.tcp).unwrap());
+    while !receiver.incoming.stop().unwrap() {
+        assert_eq!(receiver.receive().unwrap(), Received::Nothing);
+    }
+}
+
+#[test]
+fn window_that_was_left_while_its_copy_was_too_long_is_a_reset() {
+    let (mut sender, _receiver, _memory) = ends::<Checked>();
+    sender.outgoing = sender.outgoing.keeping(2000);
+    assert!(sender.go_up());
+    assert_eq!(send(&mut sender, 2001), Sent::Bytes(2001));
+    let failure = sender.outgoing.leave(&mut sender.tcp).unwrap_err();
+    assert_eq!(failure, Failure::Reset(Reset::NotKept { from: 0 }));
+}
+
+#[test]
+fn bytes_that_are_missing_in_front_of_a_window_s_end_are_missed_by_who_only_looks() {
+    let (mut sender, mut receiver, memory) = ends::<Checked>();
+    assert!(sender.go_up());
+    receive_all(&mut receiver, 0);
+    assert_eq!(send(&mut sender, 300), Sent::Bytes(300));
+    let start = memory.direction(0).window_bytes(sender.counts.windows).unwrap();
+    let mut blank = [0; 64];
+    memory.region().copy_out(start + WINDOW_BYTES - 64, &mut blank);
+    memory.region().copy_in(start, &blank.repeat(WINDOW_BYTES / 64));
+    assert_eq!(receiver.incoming.has_window_bytes(), Ok(false));
+    sender.outgoing.go_down();
+    assert_eq!(receiver.incoming.has_window_bytes(), Ok(false));
+    assert!(receiver.incoming.is_lost());
+    sender.outgoing.tend(&mut sender.tcp).unwrap();
+    receive_all(&mut receiver, 300);
 }
 
 #[test]

@@ -19,6 +19,8 @@ pub enum Act {
     /// The window is scribbled over.
     Scribble,
     Resume,
+    /// It leaves the window for ever, and sends anew what the receiver may not have.
+    Leave,
     /// A call gives bytes to the socket, and returns later.
     Give,
     Return,
@@ -75,6 +77,13 @@ pub struct World {
     /// Windows lost to scribbles.
     pub scribbles: Cell<u64>,
     pub ups: Cell<u64>,
+    /// Where the stream left the socket last.
+    left_at: Cell<u64>,
+    /// Bytes that are sent once more, by a sender that has left for ever.
+    pub again: Cell<u64>,
+    has_left: Cell<bool>,
+    /// The stream was begun anew since it left the socket last.
+    is_answering: Cell<bool>,
     /// The sender ends now, whatever it has yet to send.
     pub ends_anyway: Cell<bool>,
 }
@@ -95,6 +104,10 @@ impl World {
             acts: RefCell::new(acts.into()),
             scribbles: Cell::default(),
             ups: Cell::default(),
+            left_at: Cell::default(),
+            again: Cell::default(),
+            has_left: Cell::default(),
+            is_answering: Cell::default(),
             ends_anyway: Cell::default(),
         })
     }
@@ -115,8 +128,9 @@ impl World {
     /// The sender has nothing more to do, and ends the socket: once all is sent, and taken if it may have to send it anew.
     fn is_over(&self) -> bool {
         let sender = self.sender.borrow();
-        let is_safe =
-            self.scribbles.get() == 0 || sender.untaken_bytes() == 0 && sender.path() == Path::Kernel;
+        let is_safe = self.has_left.get()
+            || self.scribbles.get() == 0
+            || sender.untaken_bytes() == 0 && sender.path() == Path::Kernel;
         self.ends_anyway.get()
             || !self.has_acts() && sender.sent_bytes() == self.stream.len() as u64 && is_safe
     }
@@ -146,11 +160,14 @@ impl World {
         match act {
             Act::Return => sender.count(self.inside.take()),
             // One call at a time: whoever sends or goes down waits for the call inside.
-            Act::Send(_) | Act::Down | Act::Resume | Act::Give if self.inside.get() != 0 => {}
+            Act::Send(_) | Act::Down | Act::Resume | Act::Leave | Act::Give if self.inside.get() != 0 => {}
             Act::Send(most) => self.send(&mut sender, most.into()),
+            Act::Up if self.has_left.get() => {}
             Act::Up => {
                 if sender.path() == Path::Kernel && sender.go_up(self.given.get()).is_ok() {
                     self.ups.set(self.ups.get() + 1);
+                    self.left_at.set(sender.sent_bytes());
+                    self.is_answering.set(false);
                     *self.window.borrow_mut() = Stored::default();
                 }
             }
@@ -170,6 +187,18 @@ impl World {
             Act::Resume => {
                 if let Some(from) = sender.resume_from().unwrap() {
                     sender.resume(from);
+                    self.is_answering.set(true);
+                }
+            }
+            Act::Leave if self.has_left.get() => {}
+            Act::Leave => {
+                self.has_left.set(true);
+                if let Some(from) = sender.resume_from().unwrap() {
+                    sender.resume(from);
+                } else if !sender.is_settled().unwrap() && !self.is_answering.get() {
+                    let from = self.left_at.get().max(sender.sent_bytes() - sender.untaken_bytes());
+                    self.again.set(sender.sent_bytes() - from);
+                    assert_eq!(sender.begin_anew(from), Ok(true), "the receiver does not stop");
                 }
             }
             Act::Give if sender.path() == Path::Kernel => {

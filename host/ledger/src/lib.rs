@@ -19,5 +19,5 @@ mod words;
 pub use broken::Broken;
 pub use path::{KernelPath, Path, Peeked, WindowLost, WindowPath};
 pub use receiver::{Received, Receiver, Refused};
-pub use sender::{Sender, Stays};
+pub use sender::{Anew, Sender, Stays};
 pub use words::{RECEIVER_WORDS, SENDER_WORDS};

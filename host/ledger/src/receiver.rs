@@ -5,7 +5,7 @@ use beeline_contract_adapter::{PublishPort, ViewPort};
 use crate::broken::Broken;
 use crate::entry::{Entry, Kind};
 use crate::path::{KernelPath, Path, Peeked, WindowLost, WindowPath};
-use crate::words::{CURSOR, GONE, LOST_AT, READY, STANDING};
+use crate::words::{CURSOR, GONE, LOST_AT, READY, STANDING, STOPPED, STOPPING};
 
 /// What a read found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,6 +199,19 @@ impl<P: PublishPort, V: ViewPort> Receiver<P, V> {
         Ok(())
     }
 
+    /// Leaves bytes of the socket that come anew where they are: for who wants to have all that it has not taken in one piece. Those before
+    /// them are taken away from there on, and come with them. One load.
+    ///
+    /// # Errors
+    /// [`Broken`]: the other side broke the rules.
+    pub fn skip_to_anew(&mut self) -> Result<(), Broken> {
+        if self.at == At::Kernel && matches!(self.next()?, Some(Entry { kind: Kind::Resume, .. })) {
+            // Answered before it is asked.
+            self.at = At::Lost { is_whole: false };
+        }
+        Ok(())
+    }
+
     /// Whether the ledger has an entry that was not come to. One load.
     ///
     /// # Errors
@@ -216,9 +229,14 @@ impl<P: PublishPort, V: ViewPort> Receiver<P, V> {
         if self.says == READY {
             self.say(0);
         }
-        // Of this and a sender that goes up at least one sees the other one.
-        let is_known = self.own.barrier().is_ok();
-        Ok(is_known && self.at == At::Kernel && self.again == 0 && self.next()?.is_none())
+        if self.at != At::Kernel || self.again > 0 || self.next()?.is_some() {
+            return Ok(false);
+        }
+        self.say(STOPPING);
+        // Of this and a sender that goes up, or that begins anew, at least one sees the other one. One that sees this waits for what was found.
+        let is_last = self.own.barrier().is_ok() && self.next()?.is_none();
+        self.say(if is_last { STOPPED } else { 0 });
+        Ok(is_last)
     }
 
     /// Says that nothing is read any more.
@@ -318,7 +336,9 @@ impl<P: PublishPort, V: ViewPort> Receiver<P, V> {
                 Some(_) => self.lose(),
             },
             // Nothing was given to the socket while the stream was in the window.
-            Entry { kind: Kind::Resume, offset, given } if given == self.received => self.begin_anew(offset)?,
+            Entry { kind: Kind::Resume, offset, given } if given == self.received => {
+                self.begin_anew(offset)?
+            }
             Entry { .. } => return Err(self.out_of_order()),
         }
         Ok(())
@@ -335,10 +355,7 @@ impl<P: PublishPort, V: ViewPort> Receiver<P, V> {
     }
 
     /// Takes away bytes that were taken already.
-    fn take_again<K: KernelPath>(
-        &mut self,
-        kernel: &mut K,
-    ) -> Result<Option<Received>, Refused<K::Error>> {
+    fn take_again<K: KernelPath>(&mut self, kernel: &mut K) -> Result<Option<Received>, Refused<K::Error>> {
         match kernel.peek(&mut [0; AWAY_BYTES]).map_err(Refused::Socket)? {
             Peeked::Bytes(bytes) => {
                 let bytes = bytes.min(usize::try_from(self.again).unwrap_or(usize::MAX));

@@ -5,7 +5,7 @@ use beeline_contract_adapter::{PublishPort, ViewPort};
 use crate::broken::Broken;
 use crate::entry::{Entry, Kind};
 use crate::path::Path;
-use crate::words::{CURSOR, GONE, LOST_AT, PASSED, READY, STANDING};
+use crate::words::{CURSOR, GONE, LOST_AT, PASSED, READY, STANDING, STOPPED, STOPPING};
 
 /// Why a stream stays on the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +26,21 @@ pub enum Stays {
     /// The other side broke the rules.
     Broken(Broken),
 }
+
+/// What became of a stream that is begun anew without a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anew {
+    /// The next byte that is sent is the one that was said.
+    Begun,
+    /// The receiver has come to the socket, and looks for no entry any more: what it gets next is behind all that was sent.
+    Needless,
+    /// It was about to look for the last time, and did not say what it found. Nobody knows which byte comes next, and the connection is to
+    /// be reset.
+    Unknown,
+}
+
+/// How often it is looked for what a receiver has found, which is two stores of its. It may have lost its core between them.
+const LOOKS: u32 = 1 << 20;
 
 /// What one direction's sender knows: by which path it sends, and how far it is.
 #[derive(Debug)]
@@ -178,19 +193,32 @@ impl<P: PublishPort, V: ViewPort> Sender<P, V> {
     }
 
     /// As [`Sender::resume`], though nobody has asked: from a byte on that the receiver has come to, so that nothing of the window can be
-    /// asked for any more. Something was sent by the window since the receiver had last passed all entries. It costs a barrier. False where the receiver may have stopped to read by the ledger before it saw this: nobody
-    /// knows then which byte comes next, and the connection is to be reset.
+    /// asked for any more. Something was sent by the window since the receiver had last passed all entries. It costs a barrier.
     ///
     /// # Errors
     /// [`Broken`]: the other side broke the rules.
-    pub fn begin_anew(&mut self, from: u64) -> Result<bool, Broken> {
-        let (was_in_window, before) = (self.path == Path::Window, self.published);
+    pub fn begin_anew(&mut self, from: u64) -> Result<Anew, Broken> {
+        let (was_in_window, sent) = (self.path == Path::Window, self.sent);
         self.resume(from);
-        // Of a receiver that stops and this at least one sees the other one. Who has yet to come to the entry before, or to the end of the
-        // window, does not stop before it has looked for this one.
-        let is_seen = self.own.barrier().is_ok();
-        let standing = self.standing()?;
-        Ok(was_in_window || is_seen && (standing & READY != 0 || self.passed < before))
+        // Of a receiver that stops and this at least one sees the other one. One that has yet to come to the window, or to its end, does not
+        // stop before that.
+        let is_visible = self.own.barrier().is_ok();
+        if was_in_window {
+            return Ok(Anew::Begun);
+        }
+        for _ in 0..LOOKS {
+            let standing = self.standing()?;
+            if standing & STOPPED != 0 {
+                // It had every byte of the window, and reads those behind it in the socket.
+                self.sent = sent;
+                return Ok(Anew::Needless);
+            }
+            if is_visible && standing & STOPPING == 0 {
+                return Ok(Anew::Begun);
+            }
+            core::hint::spin_loop();
+        }
+        Ok(Anew::Unknown)
     }
 
     /// Whether the receiver reads no more. One load.

@@ -20,7 +20,10 @@ pub(crate) const CURSOR: u32 = 8;
 
 pub(crate) const READY: u64 = 1 << 63;
 pub(crate) const GONE: u64 = 1 << 62;
-pub(crate) const PASSED: u64 = GONE - 1;
+/// It looks for an entry for the last time, and has found none: from then on it reads the socket as any program does.
+pub(crate) const STOPPING: u64 = 1 << 61;
+pub(crate) const STOPPED: u64 = 1 << 60;
+pub(crate) const PASSED: u64 = STOPPED - 1;
 
 /// The word of an entry that says which it is. It is published last of the three.
 pub(crate) fn head(index: u64) -> u32 {

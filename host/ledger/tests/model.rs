@@ -32,6 +32,8 @@ enum Fault {
     StopUnseen,
     /// A sender that leaves for ever sends anew, whether the receiver has stopped meanwhile or not.
     LeaveUnseen,
+    /// Nor does it wait for a receiver that is about to look for the last time.
+    LeaveUndecided,
     /// Bytes that come anew and were taken already are taken once more.
     TakenAgain,
     /// A receiver stops while such bytes are in the socket.
@@ -82,10 +84,8 @@ struct State {
     has_left: bool,
     /// It has found that it has to begin anew, from this byte on.
     anew_from: Option<u8>,
-    /// It leaves, and has yet to look whether the receiver has stopped; in entries before its own.
+    /// It leaves, and has yet to look whether the receiver has stopped; what it had sent.
     is_leaving: Option<u8>,
-    /// It does not know whether its entry was seen.
-    is_reset: bool,
     // What is between them.
     ledger: Vec<Entry>,
     socket: Vec<u8>,
@@ -96,7 +96,10 @@ struct State {
     // The receiver.
     at: At,
     is_ready: bool,
+    /// It is about to look for the last time; what it found; and it reads by the ledger no more.
     is_stopping: bool,
+    found_none: Option<bool>,
+    has_stopped: bool,
     passed: u8,
     taken: u8,
     received: u8,
@@ -132,7 +135,9 @@ enum Action {
     Look,
     Take,
     Stop,
-    LookAfterStop,
+    TryStop,
+    LookLast,
+    SayFound,
 }
 
 struct Switch {
@@ -175,6 +180,50 @@ impl Switch {
         s.by_window = false;
         let entry = Entry { kind: Kind::Down, offset: s.counted_sent(), given: s.counted };
         self.publish(s, entry);
+    }
+
+    /// One step of a sender that leaves for ever.
+    fn leave(&self, s: &mut State, action: Action) -> Option<()> {
+        match action {
+            Action::Leave => {
+                (s.has_left, s.is_anew) = (true, true);
+                s.anew_from = Some(s.taken.max(s.left_at));
+            }
+            Action::Anew => {
+                let (was_in_window, sent) = (s.by_window, s.sent);
+                (s.sent, s.by_window) = (s.anew_from.take()?, false);
+                let entry = Entry { kind: Kind::Resume, offset: s.sent, given: s.counted };
+                self.publish(s, entry);
+                s.answered = s.ledger.len() as u8;
+                let is_surely_seen = was_in_window || self.has(Fault::LeaveUnseen);
+                s.is_leaving = (!is_surely_seen).then_some(sent);
+            }
+            Action::CheckLeave => {
+                let sent = s.is_leaving.take()?;
+                if s.has_stopped {
+                    s.sent = sent;
+                }
+            }
+            _ => unreachable!("a step of leaving"),
+        }
+        Some(())
+    }
+
+    /// One step of a receiver that stops to read by the ledger.
+    fn stop(&self, s: &mut State, action: Action) -> Option<()> {
+        match action {
+            Action::Stop => s.is_ready = false,
+            Action::TryStop => s.is_stopping = true,
+            Action::LookLast => s.found_none = Some(self.next(s).is_none()),
+            Action::SayFound => {
+                s.is_stopping = false;
+                if s.found_none.take()? {
+                    (s.at, s.has_stopped) = (At::Plain, true);
+                }
+            }
+            _ => unreachable!("a step of stopping"),
+        }
+        Some(())
     }
 
     /// One read, behind what was peeked at and looked up.
@@ -312,7 +361,6 @@ impl Model for Switch {
             has_left: false,
             anew_from: None,
             is_leaving: None,
-            is_reset: false,
             ledger: vec![],
             socket: vec![],
             is_ended: false,
@@ -322,6 +370,8 @@ impl Model for Switch {
             at: if self.has(Fault::UpWithoutReady) { At::Plain } else { At::Kernel },
             is_ready: !self.has(Fault::UpWithoutReady),
             is_stopping: false,
+            found_none: None,
+            has_stopped: false,
             passed: 0,
             taken: 0,
             received: 0,
@@ -336,7 +386,7 @@ impl Model for Switch {
     }
 
     fn actions(&self, s: &State, actions: &mut Vec<Action>) {
-        if s.is_wrong || s.is_over || s.is_reset {
+        if s.is_wrong || s.is_over {
             return;
         }
         let is_inside = s.given != s.counted && !s.by_window;
@@ -359,7 +409,8 @@ impl Model for Switch {
         let may_leave = self.leaves && !s.has_left && !s.is_anew && !is_settled && s.question.is_none();
         may(Action::Leave, is_free && may_leave && s.owed.is_none() && !s.is_ended);
         may(Action::Anew, s.anew_from.is_some());
-        may(Action::CheckLeave, s.is_leaving.is_some());
+        let is_known = !s.is_stopping || self.has(Fault::LeaveUndecided);
+        may(Action::CheckLeave, s.is_leaving.is_some() && is_known);
         // It ends once nothing can be asked of it any more.
         let is_safe = !self.scribbles || s.taken == BYTES || s.has_left;
         may(Action::End, is_free && s.sent == BYTES && !s.is_ended && s.owed.is_none() && is_safe);
@@ -372,7 +423,11 @@ impl Model for Switch {
         }
         may(Action::Take, s.peeked.is_some() && s.looked.is_some());
         may(Action::Stop, self.stops && s.is_ready && s.peeked.is_none());
-        may(Action::LookAfterStop, s.is_stopping);
+        let has_none_again = s.again == 0 || self.has(Fault::StopBeforeAgain);
+        let may_stop = !s.is_ready && s.at == At::Kernel && has_none_again && self.next(s).is_none();
+        may(Action::TryStop, may_stop && !s.is_stopping && s.peeked.is_none());
+        may(Action::LookLast, s.is_stopping && s.found_none.is_none());
+        may(Action::SayFound, s.found_none.is_some());
     }
 
     fn next_state(&self, last: &State, action: Action) -> Option<State> {
@@ -421,23 +476,7 @@ impl Model for Switch {
                 s.answered = s.ledger.len() as u8;
                 s.is_anew = true;
             }
-            Action::Leave => {
-                (s.has_left, s.is_anew) = (true, true);
-                s.anew_from = Some(s.taken.max(s.left_at));
-            }
-            Action::Anew => {
-                let (was_in_window, before) = (s.by_window, s.ledger.len() as u8);
-                (s.sent, s.by_window) = (s.anew_from.take()?, false);
-                let entry = Entry { kind: Kind::Resume, offset: s.sent, given: s.counted };
-                self.publish(&mut s, entry);
-                s.answered = s.ledger.len() as u8;
-                let is_surely_seen = was_in_window || self.has(Fault::LeaveUnseen);
-                s.is_leaving = (!is_surely_seen).then_some(before);
-            }
-            Action::CheckLeave => {
-                let before = s.is_leaving.take()?;
-                s.is_reset = !s.is_ready && s.passed >= before;
-            }
+            Action::Leave | Action::Anew | Action::CheckLeave => self.leave(&mut s, action)?,
             Action::End => {
                 // A call into the kernel takes locks, and a locked instruction empties the buffers that combine writes.
                 s.seen = s.window.len() as u8;
@@ -446,13 +485,8 @@ impl Model for Switch {
             Action::Peek => s.peeked = Some((s.socket.len() as u8, s.socket.is_empty() && s.is_ended)),
             Action::Look => s.looked = Some(self.next(&s)),
             Action::Take => self.take(&mut s),
-            Action::Stop => (s.is_ready, s.is_stopping) = (false, true),
-            Action::LookAfterStop => {
-                s.is_stopping = false;
-                let has_none_again = s.again == 0 || self.has(Fault::StopBeforeAgain);
-                if s.at == At::Kernel && has_none_again && self.next(&s).is_none() {
-                    s.at = At::Plain;
-                }
+            Action::Stop | Action::TryStop | Action::LookLast | Action::SayFound => {
+                self.stop(&mut s, action)?
             }
         }
         (s != *last).then_some(s)
@@ -466,7 +500,7 @@ impl Model for Switch {
                 !s.is_over || s.taken == BYTES
             }),
             Property::always("somebody can go on until it has ended", |model: &Switch, s: &State| {
-                s.is_over || s.is_wrong || s.is_reset || model.next_steps(s).iter().any(|(_, next)| next != s)
+                s.is_over || s.is_wrong || model.next_steps(s).iter().any(|(_, next)| next != s)
             }),
             Property::sometimes("all of it comes by both paths", |_, s: &State| s.is_over && s.ups == UPS),
         ]
@@ -504,6 +538,7 @@ fn each_rule_that_is_left_out_is_found() {
         (Fault::EndWithoutLook, false, false, false),
         (Fault::StopUnseen, false, true, false),
         (Fault::LeaveUnseen, false, true, true),
+        (Fault::LeaveUndecided, false, true, true),
         (Fault::TakenAgain, false, false, true),
         (Fault::StopBeforeAgain, false, true, true),
     ];

@@ -88,7 +88,8 @@ fn receives_all(seed: u64, runs: Runs) -> Rc<World> {
 
 #[test]
 fn stream_is_whole_while_its_path_changes() {
-    let ups: u64 = (0..RUNS).map(|seed| receives_all(seed, Runs { scribbles: false, leaves: false }).ups.get()).sum();
+    let ups: u64 =
+        (0..RUNS).map(|seed| receives_all(seed, Runs { scribbles: false, leaves: false }).ups.get()).sum();
     assert!(ups > RUNS, "{ups} times a stream left the socket");
 }
 

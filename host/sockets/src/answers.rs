@@ -15,6 +15,11 @@ use crate::lock::locked;
 /// Whether a question waits that is answered a little later.
 static POSTPONED: AtomicBool = AtomicBool::new(false);
 
+/// Has endpoints tended a little later.
+pub(crate) fn postpone() {
+    POSTPONED.store(true, Ordering::Relaxed);
+}
+
 /// Whether endpoints are to be tended soon though nobody rings.
 pub(crate) fn take_postponed() -> bool {
     POSTPONED.swap(false, Ordering::Relaxed)
@@ -34,7 +39,7 @@ impl Endpoint {
             }
             // To claim what the program is about to close would take it from the child.
             if has_just_forked() {
-                return POSTPONED.store(true, Ordering::Relaxed);
+                return postpone();
             }
             // A child that has used it since has sent what is not counted here.
             if !self.claim() {
@@ -72,16 +77,21 @@ impl Endpoint {
         let returns = agreed.slot.sent_returns();
         let Ok(socket) = self.duplicate() else { return returns.refuse(number) };
         let Some(stream) = &writer.stream else { return returns.refuse(number) };
+        if agreed.is_kept || writer.slot.as_ref().is_some_and(|agreed| agreed.is_kept) {
+            // What the other side may not have is in the socket then, or will be, so that nothing has to come back.
+            self.send_no_more(writer, Some(socket.as_fd()));
+            return returns.refuse(number);
+        }
         let (sent, may_come) = (stream.sent_bytes(), stream.untaken_bytes().min(MOST_BYTES));
         // Before the answer: its entry says where the window ends, and it leaves a mark in the place, which is the other side's then.
-        self.send_no_more(writer);
+        self.send_no_more(writer, Some(socket.as_fd()));
         let debt = Debt::new(returns.clone(), number, may_come, socket, agreed.peer);
         returns.say_sent(number, sent);
         writer.debt = Some(debt.begin());
     }
 
     /// A descriptor of the library's own for its socket, if its number still has that.
-    fn duplicate(&self) -> Result<OwnedFd, Errno> {
+    pub(crate) fn duplicate(&self) -> Result<OwnedFd, Errno> {
         let socket = own_socket(self.number.load(Ordering::Relaxed))?;
         if beeline_tcp::cookie(&socket)? != self.cookie.load(Ordering::Relaxed) {
             return Err(Errno::BADF);
@@ -104,6 +114,11 @@ impl Endpoint {
 }
 
 impl Writer {
+    /// Whether its program has ended this direction, and the kernel will hear of it behind bytes that are owed.
+    pub(crate) fn is_shut(&self) -> bool {
+        self.debt.as_ref().is_some_and(|debt| locked(debt).is_shut())
+    }
+
     /// Puts bytes behind those that come back, as many as there is room for.
     pub(crate) fn put_behind(&mut self, bytes: &[u8]) -> usize {
         self.debt.as_ref().map_or(0, |debt| locked(debt).put_behind(bytes))

@@ -16,6 +16,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Resource, getrlimit};
 
 use crate::answers::take_postponed;
+use crate::copies;
 use crate::datagrams::DatagramSocket;
 use crate::datagrams::flow::{Flow, released};
 use crate::datagrams::table::sockets;
@@ -43,6 +44,8 @@ const POSTPONED_FOR: Duration = Duration::from_millis(10);
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub domain: DomainConfig,
+    /// Whether the rules have copies kept of what connections send.
+    pub wants_copies: bool,
     /// The run that waits for the list of connections.
     pub run: Option<Run>,
 }
@@ -205,6 +208,7 @@ impl Background {
                 Worker {
                     pairs,
                     bell,
+                    wants_copies: place.wants_copies,
                     board: self.board.get(),
                     order: Order::default(),
                     wanted: Vec::new(),
@@ -270,6 +274,7 @@ fn place_descriptors_high() {
 struct Worker<'a> {
     pairs: Pairs,
     bell: Arc<OwnBell>,
+    wants_copies: bool,
     board: Option<&'a Board>,
     /// The last order that was carried out.
     order: Order,
@@ -322,9 +327,11 @@ impl Worker<'_> {
             self.wanted = wanted.into_iter().filter_map(|wanted| self.ask(wanted, now)).collect();
             self.bury();
             debts::pay();
+            let silence = copies::look_for_silence();
             forks::leave();
             let is_postponed = take_postponed();
-            let is_rung = self.sleep(is_postponed.then_some(POSTPONED_FOR));
+            let at_most = is_postponed.then_some(POSTPONED_FOR);
+            let is_rung = self.sleep(at_most.into_iter().chain(silence).min());
             forks::enter();
             if is_rung || is_postponed {
                 self.obey();
@@ -447,11 +454,12 @@ impl Worker<'_> {
             (agreed.peer.clone(), memory)
         });
         let Some(slot) = memory.slot(agreed.slot) else { return wanted.whose.forbid(Why::Memory) };
-        slot.open(wanted.cookie);
+        slot.open(wanted.cookie, self.wants_copies);
         slot.ask_down(held::are_down());
         wanted.whose.set_peer_pid(agreed.peer.pid());
         let other_cookie = agreed.other_cookie;
-        wanted.whose.agree(AgreedSlot { slot, other_cookie, peer: Some(agreed.peer) });
+        let is_kept = self.wants_copies;
+        wanted.whose.agree(AgreedSlot { slot, other_cookie, peer: Some(agreed.peer), is_kept });
     }
 
     /// Both ends are of this process.
@@ -466,8 +474,8 @@ impl Worker<'_> {
         self.bell.join(&memory);
         let Some(slot) = memory.slot(0) else { return };
         self.ends_here.insert(wanted.cookie, memory);
-        slot.open(wanted.cookie);
-        wanted.whose.agree(AgreedSlot { slot, other_cookie, peer: None });
+        slot.open(wanted.cookie, self.wants_copies);
+        wanted.whose.agree(AgreedSlot { slot, other_cookie, peer: None, is_kept: self.wants_copies });
     }
 
     fn release(&mut self, cookie: u64) {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use beeline_domain::Peer;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
-use rustix::net::sockopt;
+use rustix::net::{Shutdown, shutdown, sockopt};
 
 use crate::forks::OfProcess;
 use crate::lock::locked;
@@ -51,6 +51,8 @@ pub(crate) struct Debt {
     /// How the program's socket lingers, while bytes are owed.
     lingers: Option<Option<Duration>>,
     failed: Option<Errno>,
+    /// The program has ended this direction: so is the socket's behind the last byte.
+    is_shut: bool,
 }
 
 /// Whether all is paid that this process owes.
@@ -133,7 +135,23 @@ impl Debt {
             behind: VecDeque::new(),
             lingers: None,
             failed: None,
+            is_shut: false,
         }
+    }
+
+    /// Bytes that this process sends anew by itself, to this socket.
+    pub(crate) fn owing(returns: Returns, bytes: VecDeque<u8>, socket: OwnedFd) -> Self {
+        let debt = Debt::new(returns, 0, 0, socket, None);
+        Debt { owed: bytes, is_over: true, ..debt }
+    }
+
+    /// Ends the socket's direction behind the last byte.
+    pub(crate) fn shut_behind(&mut self) {
+        self.is_shut = true;
+    }
+
+    pub(crate) fn is_shut(&self) -> bool {
+        self.is_shut
     }
 
     /// Has it paid, by whoever pays.
@@ -176,8 +194,12 @@ impl Debt {
             }
         }
         self.pay();
-        if self.is_paid() {
-            self.socket = None;
+        if self.is_paid()
+            && let Some(socket) = self.socket.take()
+            && self.is_shut
+            && let Err(errno) = shutdown(&socket, Shutdown::Write)
+        {
+            self.failed = self.failed.or(Some(errno));
         }
         self.is_paid()
     }

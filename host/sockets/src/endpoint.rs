@@ -9,9 +9,8 @@ use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwapOption;
 use beeline_ledger::Path;
-use beeline_mmio::{LoadWindow, StoreWindow};
 use beeline_socket_rules::{Carrier, Row, Why};
-use beeline_stream::{Incoming, Outgoing, PlainReader, PlainWriter, TcpError};
+use beeline_stream::{Incoming, Outgoing, TcpError};
 use beeline_tcp::Side;
 use rustix::io::Errno;
 
@@ -22,12 +21,14 @@ use crate::held;
 use crate::lock::{Held, is_held_here, locked, locked_by_turns, try_locked};
 use crate::memory::{OtherSleeper, Slot};
 use crate::quiet::Quiet;
+use crate::silence::Silence;
 use crate::sleepers::OwnBell;
 use crate::waiters::{Kept, Waiters};
-use crate::words::{Credits, Shared};
+use crate::windows::{WindowReader, WindowWriter};
+use crate::words::Shared;
 
-pub(crate) type In = Incoming<Shared, Shared, PlainReader<LoadWindow, Credits>, TcpError>;
-pub(crate) type Out = Outgoing<Shared, Shared, PlainWriter<StoreWindow, Credits>>;
+pub(crate) type In = Incoming<Shared, Shared, WindowReader, TcpError>;
+pub(crate) type Out = Outgoing<Shared, Shared, WindowWriter>;
 
 /// How far a connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +67,8 @@ pub struct Endpoint {
     pub(crate) end_was_told: AtomicBool,
     /// Whether its bytes go by the window, so that there is room for some, in the window or in the socket.
     pub(crate) sends_by_window: AtomicBool,
+    /// Whether the thread in the background looks if its bytes are taken.
+    pub(crate) is_watched: AtomicBool,
     /// Whether bytes may come by the window.
     pub(crate) may_have_news: AtomicBool,
     /// The cookie of the connection that the program's set has room for, so that its window may begin.
@@ -103,6 +106,8 @@ pub(crate) struct AgreedSlot {
     pub other_cookie: u64,
     /// The process at the other end; none where it is this one.
     pub peer: Option<beeline_domain::Peer>,
+    /// Whether windows have checked messages, and their senders keep copies: the rules at either end want it.
+    pub is_kept: bool,
 }
 
 impl AgreedSlot {
@@ -135,6 +140,10 @@ pub(crate) struct Writer {
     pub is_down_for_ever: bool,
     /// Calls that wait for room.
     pub inside: Waiters,
+    /// Whether it has had a window; no other one is offered.
+    pub had_window: bool,
+    /// What is known of a receiver whose bytes are kept, and may be lost without its seeing it.
+    pub silence: Option<Silence>,
     /// Calls until going up is tried again.
     pub rest: u32,
     pub failed: Option<Errno>,
@@ -177,6 +186,7 @@ impl Endpoint {
             has_no_bells: AtomicBool::new(false),
             end_was_told: AtomicBool::new(false),
             sends_by_window: AtomicBool::new(false),
+            is_watched: AtomicBool::new(false),
             may_have_news: AtomicBool::new(false),
             admitted: AtomicU64::new(0),
             counts: Counts::default(),
@@ -250,6 +260,7 @@ impl Endpoint {
         self.has_no_bells.store(false, Ordering::Relaxed);
         self.end_was_told.store(false, Ordering::Relaxed);
         self.sends_by_window.store(false, Ordering::Relaxed);
+        self.is_watched.store(false, Ordering::Relaxed);
         self.may_have_news.store(false, Ordering::Relaxed);
         self.counts.clear();
         self.why.store(0, Ordering::Relaxed);
@@ -297,10 +308,19 @@ impl Endpoint {
         if self.stage() != Stage::Agreed || is_held_here(&self.meeting) {
             return None;
         }
-        let meeting = locked(&self.meeting);
-        let meeting = meeting.as_ref()?;
-        let agreed = meeting.agreed.as_ref()?;
-        agreed.slot.is_open(agreed.other_cookie).then(|| (meeting.side, agreed.clone()))
+        let (side, mut agreed) = {
+            let meeting = locked(&self.meeting);
+            let meeting = meeting.as_ref()?;
+            let agreed = meeting.agreed.as_ref()?;
+            agreed.slot.is_open(agreed.other_cookie).then(|| (meeting.side, agreed.clone()))?
+        };
+        // It has to be the same at both ends.
+        let Some(other_wants_copies) = agreed.slot.other_wants_copies() else {
+            self.forbid(Why::PeerVersion);
+            return None;
+        };
+        agreed.is_kept |= other_wants_copies;
+        Some((side, agreed))
     }
 
     pub(crate) fn side(&self) -> Side {
@@ -333,9 +353,13 @@ impl Endpoint {
         }
     }
 
-    /// Sends by the kernel from now on, for ever. Needs no socket: what is in the window is received first.
-    pub(crate) fn send_no_more(&self, writer: &mut Writer) {
-        self.go_down(writer);
+    /// Sends by the kernel from now on, for ever: what is in the window is received first, or sent anew where copies are kept.
+    pub(crate) fn send_no_more(&self, writer: &mut Writer, socket: Option<BorrowedFd<'_>>) {
+        self.sends_by_window.store(false, Ordering::Relaxed);
+        match &writer.slot {
+            Some(agreed) if agreed.is_kept => self.leave(writer, socket),
+            _ => self.go_down(writer),
+        }
         writer.stream = None;
         writer.is_down_for_ever = true;
     }
@@ -422,13 +446,13 @@ impl Endpoint {
     }
 
     /// Lets it go when its connection has ended: nothing of it is used from here on. Returns the cookie of its socket.
-    pub(crate) fn end(&self) -> u64 {
+    pub(crate) fn end(&self, socket: Option<BorrowedFd<'_>>) -> u64 {
         let mut reader = self.lock_reader();
         let mut writer = self.lock_writer();
         if let Some(stream) = &mut reader.stream {
             stream.end();
         }
-        self.send_no_more(&mut writer);
+        self.send_no_more(&mut writer, socket);
         let slot = reader.slot.take().or_else(|| writer.slot.take());
         (*reader, *writer) = (Reader::default(), Writer::default());
         if let Some(agreed) = slot {

@@ -44,16 +44,20 @@ impl Endpoint {
         }
         // Also where a child may have it: nobody else answers.
         self.answer_return();
-        if !self.is_settled() {
+        if !self.is_settled() && !self.claims_for_loss() {
             return;
         }
-        // What a sender looks at by itself is done by whoever has the lock. For an order it is waited for.
-        let is_asked = self.agreed().is_some_and(|(_, agreed)| agreed.slot.is_asked_down());
-        let writer = if is_asked { Some(self.lock_writer()) } else { self.try_lock_writer() };
+        // What a sender looks at by itself is done by whoever has the lock. For an order it is waited for, and where who has it may have looked before
+        // it was asked for what is lost.
+        let agreed = self.agreed();
+        let is_asked = agreed.as_ref().is_some_and(|(_, agreed)| agreed.slot.is_asked_down());
+        let is_kept = self.stage() == Stage::Forbidden || agreed.is_some_and(|(_, agreed)| agreed.is_kept);
+        let writer = if is_asked || is_kept { Some(self.lock_writer()) } else { self.try_lock_writer() };
         let Some(mut writer) = writer else { return };
         if self.stage() == Stage::Forbidden {
-            self.send_no_more(&mut writer);
+            self.send_no_more(&mut writer, None);
         }
+        self.answer_loss(&mut writer, None);
         if is_asked {
             self.go_down(&mut writer);
         }

@@ -55,6 +55,14 @@ impl Endpoint {
             return Back::All;
         };
         let mut question = Question::ask(self, &agreed, until);
+        if agreed.is_kept {
+            let back = question.wait_for_socket(&mut reader, socket);
+            drop(question);
+            if back == Back::All {
+                self.end_reading(process, &mut reader);
+            }
+            return back;
+        }
         let Reader { stream: Some(stream), .. } = &mut *reader else { return Back::All };
         let back = match question.wait_for_answer(|| is_all_in_socket(stream, socket)) {
             Some(Answer::Sent(sent)) => {
@@ -140,6 +148,22 @@ impl<'a> Question<'a> {
         }
     }
 
+    /// Waits until the sender, which has a copy, has left its window, so that every byte is in the socket or will be.
+    fn wait_for_socket(&self, reader: &mut Reader, socket: BorrowedFd<'_>) -> Back {
+        let Some(stream) = &mut reader.stream else { return Back::All };
+        loop {
+            // What breaks the rules is never all there.
+            let _ = stream.want_anew();
+            if is_all_in_socket(stream, socket) {
+                return Back::All;
+            }
+            if !self.wait() {
+                let is_whole = self.agreed.has_gone() && is_window_empty(stream);
+                return if is_whole { Back::All } else { Back::Nothing };
+            }
+        }
+    }
+
     fn take_and_give(&self, stream: &mut In, socket: BorrowedFd<'_>, sent: u64) -> Back {
         if is_all_in_socket(stream, socket) {
             return Back::All;
@@ -202,12 +226,13 @@ mod tests {
     use beeline_ledger::{Receiver, Sender};
     use beeline_mmio::Region;
     use beeline_socket_rules::{Rules, Why};
-    use beeline_stream::{Outgoing, PlainReader, PlainWriter, Sent};
+    use beeline_stream::{Outgoing, Sent};
     use beeline_tcp::Side;
 
     use super::*;
     use crate::endpoint::{Meeting, Out};
     use crate::memory::{PairMemory, Slot, memory_bytes};
+    use crate::windows::{WindowReader, WindowWriter};
 
     /// An end whose window has unread bytes, and the other end's part, which the test plays.
     struct Ends {
@@ -226,19 +251,19 @@ mod tests {
         let region = Region::private(memory_bytes(1));
         let slot = |side| PairMemory::new(region.clone(), 1, side).slot(0).unwrap();
         let (slot, other_slot) = (slot(0), slot(1));
-        slot.open(1);
-        other_slot.open(2);
+        slot.open(1, false);
+        other_slot.open(2, false);
         let endpoint = Box::leak(Box::new(Endpoint::new(0)));
         endpoint.begin(socket.as_raw_fd(), 1, Meeting { side: Side::Accepted, agreed: None }, false);
-        let agreed = AgreedSlot { slot: slot.clone(), other_cookie: 2, peer: None };
+        let agreed = AgreedSlot { slot: slot.clone(), other_cookie: 2, peer: None, is_kept: false };
         assert!(endpoint.agree(agreed.clone()));
         let (own, theirs) = slot.receiver_ends();
         let mut stream: In = In::new(Receiver::new(own, theirs, 0));
-        stream.set_window(PlainReader::new(slot.offer_window(64, 1)));
+        stream.set_window(WindowReader::new(slot.offer_window(64, 1), false));
         *endpoint.lock_reader() = Reader { stream: Some(stream), slot: Some(agreed), ..Reader::default() };
         let (own, theirs) = other_slot.sender_ends();
         let mut sender: Out = Outgoing::new(Sender::new(own, theirs, 0));
-        sender.set_window(PlainWriter::new(other_slot.offered_window().unwrap())).unwrap();
+        sender.set_window(WindowWriter::new(other_slot.offered_window().unwrap(), false)).unwrap();
         let mut tcp = Tcp::new(other.try_clone().unwrap(), Side::Connected);
         sender.go_up(&mut tcp).unwrap();
         assert!(matches!(sender.send(unread, &mut tcp), Ok(Sent::Bytes(sent)) if sent == unread.len()));

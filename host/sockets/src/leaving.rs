@@ -62,7 +62,7 @@ impl Sockets {
                 let _ = entry.forget();
                 // Who waits at it goes on in the kernel.
                 endpoint.ring_bells();
-                self.end_endpoint(endpoint);
+                self.end_endpoint(endpoint, None);
             }
             What::Endpoint(_) => _ = entry.forget(),
             What::Datagrams(_) if rest == Rest::IsDone => return false,

@@ -12,6 +12,7 @@
 mod answers;
 mod background;
 mod carried;
+mod copies;
 mod counts;
 mod datagrams;
 mod deaths;
@@ -37,6 +38,7 @@ mod receive;
 mod returns;
 mod rung_sleep;
 mod send;
+mod silence;
 mod sleepers;
 mod sockets;
 mod switch;
@@ -46,6 +48,7 @@ mod waiters;
 mod waiting;
 mod watching;
 mod whose;
+mod windows;
 mod words;
 
 pub use carried::Carried;

@@ -60,6 +60,11 @@ const OPEN: usize = 0;
 const SENT: usize = 1;
 /// Sender: the last rest that it has begun.
 const RESTED: usize = 2;
+/// Sender: one of [`KINDS`].
+const KIND: usize = 3;
+
+/// Whether the rules of a process have copies kept of its connections: no, and yes. Nothing that is written over either becomes the other one.
+const KINDS: [u64; 2] = [0x6b5c_93d1_0f2e_47a8, 0x94a3_6c2e_f0d1_b857];
 
 /// The memory that two processes have in common, as one side sees it.
 #[derive(Clone, Debug)]
@@ -169,6 +174,12 @@ impl PairMemory {
         self.sleeper_words(self.side, sleeper).store_release(0, announcement);
     }
 
+    /// Where this side's thread in the background is rung.
+    pub(crate) fn own_address(&self) -> BellAddress {
+        let words = self.sleeper_words(self.side, 0);
+        BellAddress::from_words(std::array::from_fn(|at| words.load(at + 1)))
+    }
+
     /// One of the other side's sleepers.
     pub(crate) fn other_sleeper(&self, sleeper: u16) -> OtherSleeper {
         OtherSleeper { sleeper: sleeper % SLEEPERS, words: self.sleeper_words(1 - self.side, sleeper) }
@@ -206,6 +217,10 @@ impl OtherSleeper {
         Some(self.address())
     }
 
+    fn is_asleep(&self) -> bool {
+        self.words.load_acquire(0) != 0
+    }
+
     pub(crate) fn address(&self) -> BellAddress {
         BellAddress::from_words(std::array::from_fn(|at| self.words.load(at + 1)))
     }
@@ -225,8 +240,8 @@ impl Slot {
         self.memory.region.word(self.memory.direction_at(self.slot, direction) + CREDITS_AT)
     }
 
-    /// Makes this side's words what they are in the beginning, and says so with the cookie of its socket.
-    pub(crate) fn open(&self, cookie: u64) {
+    /// Makes this side's words what they are in the beginning, and says so with the cookie of its socket. `wants_copies`: so do its rules.
+    pub(crate) fn open(&self, cookie: u64, wants_copies: bool) {
         let (sends, receives) = (self.memory.side, 1 - self.memory.side);
         for (direction, at) in [(sends, 0), (receives, RECEIVER_AT)] {
             let words = self.words(direction, at, SENDER_WORDS.max(RECEIVER_WORDS));
@@ -239,6 +254,7 @@ impl Slot {
         self.sent_returns().open_sender();
         self.received_returns().open_receiver();
         self.sender_says.store(RESTED, 0);
+        self.sender_says.store(KIND, KINDS[usize::from(wants_copies)]);
         self.sender_says.store_release(OPEN, cookie);
     }
 
@@ -246,6 +262,13 @@ impl Slot {
     pub(crate) fn is_open(&self, other_cookie: u64) -> bool {
         let receives = 1 - self.memory.side;
         self.words(receives, SENDER_SAYS_AT, 8).0.load_acquire(OPEN) == other_cookie
+    }
+
+    /// Whether the other side wants copies kept, once its words are in order. `None`: it says neither.
+    pub(crate) fn other_wants_copies(&self) -> Option<bool> {
+        let receives = 1 - self.memory.side;
+        let kind = self.words(receives, SENDER_SAYS_AT, 8).0.load(KIND);
+        KINDS.iter().position(|known| *known == kind).map(|at| at == 1)
     }
 
     /// What the sender's half of a ledger publishes, and what it sees of the receiver's.
@@ -347,6 +370,13 @@ impl Slot {
     #[inline]
     pub(crate) fn wants_rung(&self) -> u64 {
         self.receiver_says.load_acquire(RUNG)
+    }
+
+    /// Whether somebody sleeps at the other side who wants to be rung.
+    pub(crate) fn is_other_asleep(&self) -> bool {
+        let wants = self.wants_rung();
+        let ids = (0..4).map(|place| (wants >> (16 * place)) as u16).filter(|id| *id != 0);
+        ids.into_iter().any(|id| self.memory.other_sleeper(id).is_asleep())
     }
 
     /// Says that something was sent; one thread at a time.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use beeline_domain::DomainConfig;
-use beeline_socket_rules::{Rules, Run, Settings, Why};
+use beeline_socket_rules::{Retain, Rules, Run, Settings, Why};
 use rustix::event::{PollFd, Timespec, poll};
 use rustix::io::Errno;
 
@@ -33,7 +33,8 @@ impl Process {
     pub(crate) fn new(settings: Settings, domain: DomainConfig) -> Self {
         let memory_left = AtomicUsize::new(memory_bytes(&settings));
         let sets = Sets::new(|| OwnBell::new().ok());
-        let place = Place { domain, run: Run::of_environment() };
+        let wants_copies = settings.rules().retain == Retain::Copy;
+        let place = Place { domain, wants_copies, run: Run::of_environment() };
         let restarts = AtomicBool::new(true);
         Process { settings, place, memory_left, restarts, sets, sleep: poll }
     }

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use beeline_ledger::{Path, Received, Receiver};
 use beeline_socket_rules::{Carrier, Why};
-use beeline_stream::{Failure, Incoming, PlainReader, Tcp, TcpError};
+use beeline_stream::{Failure, Incoming, Tcp, TcpError};
 use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvFlags};
 
 use crate::counts::Count;
-use crate::endpoint::{Endpoint, In, Reader, Stage};
+use crate::endpoint::{AgreedSlot, Endpoint, In, Reader, Stage};
 use crate::inside::{Inside, Way};
 use crate::lock::Held;
 use crate::numbers::Claim;
@@ -20,6 +20,7 @@ use crate::process::{Process, random};
 use crate::sockets::Sockets;
 use crate::turn::{Step, Turn};
 use crate::waiting::{Pause, Waiting};
+use crate::windows::WindowReader;
 
 /// An end with bytes that the other side has not taken is looked at so long: whether that side is dead.
 const DEATH_IS_KNOWN_WITHIN: Duration = Duration::from_millis(5);
@@ -271,7 +272,8 @@ impl Endpoint {
         }
         let (own, theirs) = agreed.slot.receiver_ends();
         let mut stream: In = Incoming::new(Receiver::new(own, theirs, taken));
-        stream.set_window(PlainReader::new(agreed.slot.offer_window((bytes / 64) as u32, random())));
+        let window = agreed.slot.offer_window((bytes / 64) as u32, random());
+        stream.set_window(WindowReader::new(window, agreed.is_kept));
         reader.stream = Some(stream);
         reader.slot = Some(agreed);
         reader.window_bytes = bytes;
@@ -306,12 +308,14 @@ impl Endpoint {
         got: &mut Got<'_, '_>,
         waiting: &Waiting<'_>,
     ) -> Look {
-        let Some(stream) = &mut reader.stream else { return Look::Nothing };
+        let Reader { stream: Some(stream), slot, .. } = reader else { return Look::Nothing };
         if got.leaves {
             let Some(room) = got.room() else { return Look::Some };
             let found = stream.peek(room, &mut Tcp::new(socket, self.side()));
-            if stream.is_lost() {
-                return Look::Failed(self.lose(socket));
+            if stream.is_lost()
+                && let Some(errno) = self.lose(slot.as_ref(), socket)
+            {
+                return Look::Failed(errno);
             }
             return self.found(found, got, socket);
         }
@@ -325,8 +329,10 @@ impl Endpoint {
         let Some(room) = got.room() else { return Look::Some };
         // Which side it is only a count asks for.
         let found = stream.receive(room, &mut Tcp::new(socket, beeline_tcp::Side::Accepted));
-        if stream.is_lost() {
-            return Look::Failed(self.lose(socket));
+        if stream.is_lost()
+            && let Some(errno) = self.lose(slot.as_ref(), socket)
+        {
+            return Look::Failed(errno);
         }
         match self.found(found, got, socket) {
             Look::Some => {
@@ -342,11 +348,16 @@ impl Endpoint {
         }
     }
 
-    /// Resets a connection whose window was written over: nobody has a copy of what was in it. Its sender may never send again, and could not know.
+    /// A window was written over. Where its sender has a copy, that is asked for; else the connection is reset, since the sender may never send again, and
+    /// could not know.
     #[cold]
-    fn lose(&self, socket: BorrowedFd<'_>) -> Errno {
+    fn lose(&self, agreed: Option<&AgreedSlot>, socket: BorrowedFd<'_>) -> Option<Errno> {
+        if let Some(agreed) = agreed.filter(|agreed| agreed.is_kept) {
+            self.ask_anew(agreed);
+            return None;
+        }
         self.forbid(Why::Lost);
-        self.reset(socket, &"its window was written over")
+        Some(self.reset(socket, &"its window was written over"))
     }
 
     fn found(
@@ -375,9 +386,9 @@ impl Endpoint {
         }
         let look = || {
             let mut reader = self.lock_reader();
-            let Some(stream) = &mut reader.stream else { return (false, false) };
-            let has_bytes = has_window_news(stream);
-            (has_bytes, stream.path() == Path::Window)
+            let has_news = self.has_window_news(&mut reader);
+            let is_in_window = reader.stream.as_ref().is_some_and(|stream| stream.path() == Path::Window);
+            (has_news, is_in_window)
         };
         match &*self.quiet.load() {
             Some(quiet) => !quiet.is_so() && quiet.look(look),
@@ -397,9 +408,9 @@ impl Endpoint {
     /// Whether a reader has to look before it sleeps.
     pub(crate) fn is_worth_a_look(&self, reader: Held<'_, Reader>) -> bool {
         let mut reader = reader;
-        let Some(stream) = &mut reader.stream else { return true };
-        let has_bytes = has_window_news(stream);
-        has_bytes || stream.path() == Path::Window && stream.has_entry().unwrap_or(true)
+        let has_news = self.has_window_news(&mut reader);
+        let Some(stream) = &reader.stream else { return true };
+        has_news || stream.path() == Path::Window && stream.has_entry().unwrap_or(true)
     }
 }
 
@@ -417,11 +428,6 @@ fn receive_rest(socket: BorrowedFd<'_>, got: &mut Got<'_, '_>, flags: RecvFlags)
     }
     let mut control = RecvAncillaryBuffer::default();
     rustix::net::recvmsg(socket, got.out, &mut control, flags).map(|received| received.bytes)
-}
-
-/// Whether a receive has something to tell that no readiness of the kernel's does: bytes, or that the rules are broken or the window is lost.
-fn has_window_news(stream: &mut In) -> bool {
-    stream.has_window_bytes().unwrap_or(true) || stream.is_lost()
 }
 
 /// Takes what the window has, as far as there is room. Whether it had something.

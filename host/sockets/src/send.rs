@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use beeline_ledger::{Path, Sender, Stays};
 use beeline_mmio::{fence, membarrier};
 use beeline_socket_rules::{Carrier, Why};
-use beeline_stream::{Failure, Outgoing, PlainWriter, Sent, Socket, Tcp, TcpError, Unmoved};
+use beeline_stream::{Failure, Outgoing, Sent, Socket, Tcp, TcpError, Unmoved};
 use beeline_tcp::Side;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
@@ -16,6 +16,7 @@ use rustix::net::SendFlags;
 use rustix::net::sockopt::{Timeout, socket_timeout};
 use smallvec::SmallVec;
 
+use crate::copies::MOST_KEPT_BYTES;
 use crate::counts::Count;
 use crate::debts;
 use crate::endpoint::{AgreedSlot, Endpoint, Stage, Writer};
@@ -28,6 +29,7 @@ use crate::process::Process;
 use crate::sleepers::ring;
 use crate::sockets::Sockets;
 use crate::turn::{Step, Turn};
+use crate::windows::WindowWriter;
 
 /// How long a sender looks for room, and after that lets others run, before it goes on through the socket. A receiver that runs
 /// frees a part of the window sooner, and one that was asleep is awake by then.
@@ -103,6 +105,10 @@ impl Endpoint {
             if let Some(errno) = writer.failed.take_if(|_| given.total == 0) {
                 return Step::Turn(Turn::Done(Err(errno)));
             }
+            if writer.is_shut() {
+                let done = if given.total > 0 { Ok(given.total) } else { Err(Errno::PIPE) };
+                return Step::Turn(Turn::Done(done));
+            }
             if !self.is_writing(&mut writer, claim, socket) {
                 if inside.is_kept() {
                     drop(writer);
@@ -171,9 +177,10 @@ impl Endpoint {
         if writer.is_down_for_ever {
             return false;
         }
+        self.answer_loss(writer, Some(socket));
         if self.stage() == Stage::Forbidden {
-            self.send_no_more(writer);
-            return false;
+            self.send_no_more(writer, Some(socket));
+            return Self::owes(writer);
         }
         if writer.stream.is_none() && !self.begin_writing(writer, claim, socket) {
             return false;
@@ -183,9 +190,9 @@ impl Endpoint {
             self.try_up(writer, socket);
         } else if writer.slot.as_ref().is_some_and(AgreedSlot::has_gone) {
             // What it was sent is lost with it, as bytes in its socket would be; the kernel says how it ended.
-            self.send_no_more(writer);
+            self.send_no_more(writer, Some(socket));
         }
-        writer.stream.is_some()
+        writer.stream.is_some() || Self::owes(writer)
     }
 
     #[cold]
@@ -203,7 +210,9 @@ impl Endpoint {
             }
         };
         let (own, theirs) = agreed.slot.sender_ends();
-        writer.stream = Some(Outgoing::new(Sender::new(own, theirs, given)));
+        let stream = Outgoing::new(Sender::new(own, theirs, given));
+        let most_kept_bytes = if agreed.is_kept { MOST_KEPT_BYTES } else { 0 };
+        writer.stream = Some(stream.keeping(most_kept_bytes));
         writer.slot = Some(agreed);
         writer.needs_fence = !membarrier::is_registered();
         true
@@ -218,11 +227,12 @@ impl Endpoint {
             return;
         }
         let (Some(stream), Some(agreed)) = (&mut writer.stream, &writer.slot) else { return };
-        if !stream.has_window()
+        if !writer.had_window
             && let Some(window) = agreed.slot.offered_window()
         {
             // Refused while the one before is in use, which there is none of.
-            let _ = stream.set_window(PlainWriter::new(window));
+            let _ = stream.set_window(WindowWriter::new(window, agreed.is_kept));
+            writer.had_window = true;
         }
         // Without a question to the kernel, which going up is. What breaks the rules is found by whoever asks then.
         if !stream.has_window() || stream.is_settled::<TcpError>() == Ok(false) {
@@ -234,12 +244,12 @@ impl Endpoint {
             Err(Unmoved::Ledger(Stays::OtherBytes { given, told })) => {
                 tracing::debug!(given, told, "somebody else has written to a connection");
                 self.forbid(Why::OtherWriter);
-                self.send_no_more(writer);
+                self.send_no_more(writer, Some(socket));
             }
             Err(Unmoved::Ledger(Stays::Broken(broken))) => {
                 tracing::debug!(?broken, "the other side broke the rules");
                 self.forbid(Why::Broken);
-                self.send_no_more(writer);
+                self.send_no_more(writer, Some(socket));
             }
             Err(Unmoved::Ledger(Stays::Gone)) => writer.rest = Writer::NEVER,
             Err(_) => writer.rest = REST_BEHIND_NO,
@@ -257,6 +267,11 @@ impl Endpoint {
     ) -> Put {
         let (before, before_by_window) = (given.total, given.by_window);
         let put = self.put_in_both(writer, socket, waits, given);
+        if given.by_window > before_by_window {
+            self.watch_for_silence(writer);
+        }
+        // Asked in the middle: what is left to send anew is sent though the program may never send again.
+        self.answer_loss(writer, Some(socket));
         let is_up = writer.stream.as_ref().is_some_and(|stream| stream.path() == Path::Window);
         self.sends_by_window.store(is_up, Ordering::Relaxed);
         if given.total > before {
@@ -332,7 +347,7 @@ impl Endpoint {
 
     /// Rings whoever sleeps at the other end.
     #[inline]
-    fn wake(&self, writer: &mut Writer) {
+    pub(crate) fn wake(&self, writer: &mut Writer) {
         let Some(agreed) = &writer.slot else { return };
         if writer.needs_fence {
             fence::order_all();

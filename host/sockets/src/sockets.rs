@@ -16,12 +16,14 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown, sockopt};
 
 use crate::background::Background;
 use crate::carried::Carried;
+use crate::copies::leave_all;
 use crate::datagrams::{DatagramSocket, table};
 use crate::debts;
 use crate::endpoint::{Endpoint, Meeting};
 use crate::endpoints::{endpoint, endpoints};
 use crate::forks::{self, OfProcess};
 use crate::give_back::GIVEN_BACK_WITHIN;
+use crate::lock::locked;
 use crate::numbers::{self, Claim, Number, Pass, What};
 use crate::process::{Process, Sleep};
 use crate::readiness::Sets;
@@ -102,7 +104,7 @@ impl Sockets {
     /// A number has another meaning: what it stood for was closed by a call that nobody saw.
     pub(crate) fn forget_number(&self, number: RawFd) {
         match numbers::number(number).map(Number::forget) {
-            Some(What::Endpoint(index)) => self.end_endpoint(endpoint(index)),
+            Some(What::Endpoint(index)) => self.end_endpoint(endpoint(index), None),
             Some(What::Datagrams(index)) => self.close_datagrams(index, None),
             _ => {}
         }
@@ -290,25 +292,30 @@ impl Sockets {
         endpoint.forbid(why);
         // What a handler has interrupted sees it itself.
         if !endpoint.is_written_here() {
-            endpoint.send_no_more(&mut endpoint.lock_writer());
+            endpoint.send_no_more(&mut endpoint.lock_writer(), None);
         }
         if !endpoint.is_read_here() {
             endpoint.stop_reading(&self.process, &mut endpoint.lock_reader());
         }
     }
 
-    /// The program is about to shut its socket down: what it sent is in order before that.
-    pub fn shutdown(&self, socket: BorrowedFd<'_>, how: Shutdown) {
+    /// The program is about to shut its socket down: what it sent is in order before that. Where the socket has no room for bytes that come before its
+    /// end, it is ended behind them, and false is the answer: then the kernel is not asked for the end of that direction.
+    #[must_use]
+    pub fn shutdown(&self, socket: BorrowedFd<'_>, how: Shutdown) -> bool {
         if how != Shutdown::Read
             && let Some(endpoint) = self.endpoint(socket.as_raw_fd())
             && !endpoint.is_written_here()
         {
-            endpoint.send_no_more(&mut endpoint.lock_writer());
+            let mut writer = endpoint.lock_writer();
+            endpoint.send_no_more(&mut writer, Some(socket));
             // Its end would come before them.
-            if !endpoint.settle_sending(Instant::now() + GIVEN_BACK_WITHIN) {
-                endpoint.reset(socket, &"bytes that came back are not sent, and it is shut down");
+            if Endpoint::owes(&mut writer) {
+                writer.debt.iter().for_each(|debt| locked(debt).shut_behind());
+                return false;
             }
         }
+        true
     }
 
     /// The number is about to be closed, or to become another descriptor's. A connection at which calls wait stays until they have returned.
@@ -346,16 +353,16 @@ impl Sockets {
         if endpoint.has_news() {
             let _ = sockopt::set_socket_linger(socket, Some(std::time::Duration::ZERO));
         }
-        self.end_endpoint(endpoint);
+        self.end_endpoint(endpoint, Some(socket));
     }
 
-    pub(crate) fn end_endpoint(&self, endpoint: &Endpoint) {
+    pub(crate) fn end_endpoint(&self, endpoint: &Endpoint, socket: Option<BorrowedFd<'_>>) {
         if !endpoint.is_settled() {
             return;
         }
         let window_bytes = std::mem::take(&mut endpoint.lock_reader().window_bytes);
         self.process.give_memory(window_bytes);
-        let cookie = endpoint.end();
+        let cookie = endpoint.end(socket);
         if let Some(background) = self.background() {
             background.release(endpoint, cookie);
         }
@@ -387,12 +394,14 @@ impl Sockets {
 
     /// The process is about to end: it is listed no more.
     pub fn end(&self) {
+        leave_all(Why::Disconnected);
         self.settle();
         self.background().into_iter().for_each(|background| background.end());
     }
 
     /// Waits until what came back to this process is in its sockets, as long as they take some of it now and then: before it ends, or is another program.
     pub fn settle(&self) -> bool {
+        leave_all(Why::Executed);
         debts::pay_all(GIVEN_BACK_WITHIN)
     }
 

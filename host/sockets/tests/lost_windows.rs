@@ -1,23 +1,19 @@
 //! Windows that somebody writes over: both ends are told of a reset, and nobody of a wrong byte.
 #![expect(clippy::unwrap_used, reason = "what a test does not expect fails it")]
 
+#[path = "support/scribbles.rs"]
+mod scribbles;
 mod support;
 
-use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
 
 use beeline_socket_engine::switch;
-use beeline_socket_rules::{Rules, Why, Windows};
+use beeline_socket_rules::{Rules, Why};
 use rustix::io::Errno;
+use scribbles::Windows;
 use support::*;
-
-/// Where windows begin in the memory of a pair, as `memory.rs` lays it out: bells, then words of 16,384 slots.
-const WINDOWS_AT: u64 = 2 * 1024 * 64 + 16_384 * 1152;
-/// From one window of a slot to the other.
-const PLACE_BYTES: u64 = 128 << 10;
 
 /// What is written over windows.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,25 +25,10 @@ enum With {
 
 /// Writes over the windows of the only connection that this process has with another one.
 fn scribble(with: With) {
-    let mut maps = String::new();
-    File::open("/proc/self/maps").unwrap().read_to_string(&mut maps).unwrap();
-    let ranges = maps.lines().filter_map(|line| {
-        let (from, rest) = line.split_once('-')?;
-        let (to, rest) = rest.split_once(' ')?;
-        let [from, to] = [from, to].map(|number| u64::from_str_radix(number, 16).unwrap());
-        (rest.starts_with("rw-s") && to - from > 1 << 32).then_some(from)
-    });
-    let starts: Vec<u64> = ranges.collect();
-    let [start] = starts[..] else { panic!("{maps}") };
-    let memory = OpenOptions::new().read(true).write(true).open("/proc/self/mem").unwrap();
-    for place in [start + WINDOWS_AT, start + WINDOWS_AT + PLACE_BYTES] {
-        let mut line = [0xa5; 64];
-        if with == With::Blanks {
-            // The last one, to which nothing has come yet.
-            memory.read_exact_at(&mut line, place + u64::from(Rules::default().window_bytes) - 64).unwrap();
-        }
-        let lines = line.repeat(Rules::default().window_bytes as usize / 64);
-        memory.write_all_at(&lines, place).unwrap();
+    let windows = Windows::of("self").unwrap();
+    match with {
+        With::Garbage => windows.spoil(0),
+        With::Blanks => windows.blank(0),
     }
 }
 
@@ -81,7 +62,7 @@ fn window_that_is_written_over_is_a_reset_for(with: With, polls: bool) {
         if with == With::Blanks {
             // It is as if nothing had been sent, until the ledger says where the window ends.
             let domain = folder.path().join("d");
-            switch(&domain, &[], Windows::Down, HANGS).unwrap();
+            switch(&domain, &[], beeline_socket_rules::Windows::Down, HANGS).unwrap();
         }
         tell.write_all(&[0]).unwrap();
         assert_eq!(client.receive(&mut [0; 8]), Err(Errno::CONNRESET));

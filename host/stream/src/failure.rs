@@ -29,8 +29,10 @@ pub enum Reset {
         /// Bytes of the stream that the other side has.
         from: u64,
     },
-    /// The window was left for ever while the other side stopped to read by the ledger, so that it may not have seen where the stream goes on.
-    #[error("the window was left in the moment in which the other side stopped to look where the stream goes on")]
+    /// The window was left for ever while the other side looked for the last time where the stream goes on, and it did not say what it found.
+    #[error(
+        "the other side was about to look for the last time where the stream goes on, and did not say what it found"
+    )]
     Unseen,
 }
 

@@ -61,6 +61,18 @@ impl<P: PublishPort, V: ViewPort, W: WindowPath, E> Incoming<P, V, W, E> {
         self.window.0.is_some()
     }
 
+    /// Has the sender send anew what was not taken, as if the window were lost: for who wants all of it in the socket. It is called again
+    /// until that is so.
+    ///
+    /// # Errors
+    /// [`Failure::Reset`]: the other side broke the rules.
+    pub fn want_anew(&mut self) -> Result<(), Failure<E>> {
+        if self.has_window() && self.has_window_bytes()? {
+            self.window = Slot(None);
+        }
+        Ok(self.ledger.skip_to_anew()?)
+    }
+
     /// Moves bytes of the stream that have come to `out`, which is not empty. It does not wait, and calls nothing while the window has bytes.
     ///
     /// # Errors

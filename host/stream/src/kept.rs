@@ -26,7 +26,7 @@ impl Kept {
         self.from
     }
 
-    /// Its bytes.
+    /// What was not forgotten, from the first one on.
     pub fn into_bytes(self) -> VecDeque<u8> {
         self.bytes
     }

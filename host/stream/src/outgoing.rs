@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use beeline_contract_adapter::{PublishPort, ViewPort};
-use beeline_ledger::{Path, Sender, Stays};
+use beeline_ledger::{Anew, Path, Sender, Stays};
 
 use crate::failure::{Failure, Reset};
 use crate::kept::Kept;
@@ -277,7 +277,14 @@ impl<P: PublishPort, V: ViewPort, W: WindowSink> Outgoing<P, V, W> {
         let from = cursor.max(kept.begin());
         kept.release(from);
         self.is_anew = true;
-        if self.ledger.begin_anew(from)? { Ok(()) } else { Err(Reset::Unseen) }
+        match self.ledger.begin_anew(from)? {
+            Anew::Begun => Ok(()),
+            Anew::Needless => {
+                self.kept = None;
+                Ok(())
+            }
+            Anew::Unknown => Err(Reset::Unseen),
+        }
     }
 
     /// Gives the socket what it is owed, and forgets what cannot be asked for any more.

@@ -159,6 +159,37 @@ fn receiver_does_not_stop_while_bytes_come_anew_that_it_has() {
 }
 
 #[test]
+fn bytes_that_nobody_has_taken_are_in_the_socket_in_one_piece_behind_a_window_that_is_left() {
+    for takes_window in [false, true] {
+        let (mut sender, mut receiver, _memory) = ends::<Checked>();
+        assert!(sender.go_up());
+        assert_eq!(send(&mut sender, 300), Sent::Bytes(300));
+        let mut out = [0; 400];
+        assert_eq!(receiver.incoming.receive(&mut out[..100], &mut receiver.tcp), Ok(Received::Bytes(100)));
+        sender.outgoing.go_down();
+        assert_eq!(send(&mut sender, 50), Sent::Bytes(50));
+        assert!(sender.outgoing.leave(&mut sender.tcp).unwrap());
+        let mut taken = 100;
+        while takes_window && taken < 300 {
+            let Ok(Received::Bytes(bytes)) =
+                receiver.incoming.receive(&mut out[..300 - taken], &mut receiver.tcp)
+            else {
+                panic!()
+            };
+            taken += bytes;
+        }
+        // Some of a message of the window, or of the bytes behind it, is unread.
+        while !receiver.incoming.stop().unwrap() {
+            receiver.incoming.want_anew().unwrap();
+            let _found = receiver.incoming.peek(&mut [0], &mut receiver.tcp).unwrap();
+        }
+        assert_eq!(receiver.incoming.taken_bytes(), taken as u64);
+        let Peeked::Bytes(found) = receiver.tcp.peek(&mut out).unwrap() else { panic!() };
+        assert_eq!(out[..found], bytes(taken as u64, 350 - taken as u64));
+    }
+}
+
+#[test]
 fn window_that_was_left_while_its_copy_was_too_long_is_a_reset() {
     let (mut sender, _receiver, _memory) = ends::<Checked>();
     sender.outgoing = sender.outgoing.keeping(2000);

@@ -33,7 +33,7 @@ const MAX_OPENING: usize = 8;
 const OPENING_TIMEOUT: Duration = Duration::from_secs(2);
 /// Version and bytes of the memory, and number and place of who connects.
 const HELLO_BYTES: usize = 26;
-const VERSION: [u8; 8] = *b"BeePair\x02";
+const VERSION: [u8; 8] = *b"BeePair\x03";
 
 /// What the kernel says of a socket: the cookie of the established one with these ends, local first; `None` where there is none.
 pub type CookieOf = dyn Fn(&ConnectionEnds) -> Option<u64> + Send + Sync;

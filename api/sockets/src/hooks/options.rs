@@ -31,8 +31,12 @@ pub unsafe fn shutdown(number: c_int, how: c_int) -> c_int {
     if known_datagrams(number).is_some() {
         forbid(number, Why::HalfClosed);
     }
-    if let (Some(known), Some(direction)) = (known(number), direction) {
-        guarded(|| known.sockets.shutdown(known.socket, direction));
+    if let (Some(known), Some(direction)) = (known(number), direction)
+        && !guarded(|| known.sockets.shutdown(known.socket, direction))
+    {
+        // Its other direction ends at once.
+        // SAFETY: what the program gives.
+        return if how == libc::SHUT_RDWR { unsafe { real::shutdown(number, libc::SHUT_RD) } } else { 0 };
     }
     // SAFETY: what the program gives.
     unsafe { real::shutdown(number, how) }

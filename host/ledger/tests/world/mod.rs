@@ -198,7 +198,7 @@ impl World {
                 } else if !sender.is_settled().unwrap() && !self.is_answering.get() {
                     let from = self.left_at.get().max(sender.sent_bytes() - sender.untaken_bytes());
                     self.again.set(sender.sent_bytes() - from);
-                    assert_eq!(sender.begin_anew(from), Ok(true), "the receiver does not stop");
+                    assert_eq!(sender.begin_anew(from), Ok(Anew::Begun), "the receiver does not stop");
                 }
             }
             Act::Give if sender.path() == Path::Kernel => {

@@ -146,11 +146,9 @@ impl Rules {
     pub fn for_program(self, program: &Path) -> Settings {
         let is_left_out =
             self.never_programs.have(program) || !self.programs.is_empty() && !self.programs.have(program);
-        let refused = match (self.accelerate, self.retain) {
-            (false, _) => Some(Why::RulesOff),
-            _ if is_left_out => Some(Why::RulesProgram),
-            (true, Retain::Copy) => Some(Why::Retain),
-            (true, Retain::None) => None,
+        let refused = match self.accelerate {
+            false => Some(Why::RulesOff),
+            true => is_left_out.then_some(Why::RulesProgram),
         };
         Settings { rules: self, refused }
     }

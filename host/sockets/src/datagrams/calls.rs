@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use beeline_mmio::membarrier;
-use beeline_socket_rules::Why;
+use beeline_socket_rules::{Retain, Why};
 use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
@@ -196,6 +196,9 @@ impl Sockets {
         };
         if let Err(why) = self.process().decide(ends.local(), ends.remote()) {
             return flow.forbid(why);
+        }
+        if self.process().rules().retain == Retain::Copy {
+            return flow.forbid(Why::Retain);
         }
         let cookie = ends.datagrams_cookie(own.cookie());
         flow.look_for(cookie);

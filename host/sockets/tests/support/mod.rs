@@ -100,8 +100,9 @@ impl Connection {
     }
 
     pub fn shut_down(&self) {
-        self.sockets.shutdown(self.socket.as_fd(), rustix::net::Shutdown::Write);
-        rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Write).unwrap();
+        if self.sockets.shutdown(self.socket.as_fd(), rustix::net::Shutdown::Write) {
+            rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Write).unwrap();
+        }
     }
 
     pub fn traffic(&self) -> Traffic {

@@ -52,6 +52,8 @@ impl Endpoint {
         let agreed = self.agreed();
         let is_asked = agreed.as_ref().is_some_and(|(_, agreed)| agreed.slot.is_asked_down());
         let is_kept = self.stage() == Stage::Forbidden || agreed.is_some_and(|(_, agreed)| agreed.is_kept);
+        // Also where a program that sends has the lock: nobody rings again for what is listed.
+        self.tell_why(self.is_held());
         let writer = if is_asked || is_kept { Some(self.lock_writer()) } else { self.try_lock_writer() };
         let Some(mut writer) = writer else { return };
         if self.stage() == Stage::Forbidden {
@@ -67,7 +69,5 @@ impl Endpoint {
         {
             self.go_down(&mut writer);
         }
-        drop(writer);
-        self.tell_why(self.is_held());
     }
 }

@@ -14,7 +14,7 @@ use beeline_socket_engine::{Sockets, Traffic, Turn};
 use beeline_socket_rules::{Rules, Why};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
-use rustix::process::{Pid, WaitOptions, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 
 /// Nothing takes so long that does not hang.
 pub const HANGS: Duration = Duration::from_secs(60);
@@ -163,10 +163,11 @@ pub fn byte(at: u64) -> u8 {
     (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 29) as u8
 }
 
-/// Runs a part in a child, in which the engine is its own.
+/// Runs a part in a child, in which the engine is its own. The child is killed when the test that made it has failed.
 pub fn in_child(part: impl FnOnce()) -> Pid {
     match fork::fork().unwrap() {
         fork::Fork::Child => {
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
             let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(part));
             if let Err(panic) = &ended {
                 // What a test prints is kept by the harness, of which there is a copy here that nobody reads.

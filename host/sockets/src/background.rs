@@ -18,6 +18,7 @@ use rustix::process::{Resource, getrlimit};
 use crate::answers::take_postponed;
 use crate::copies;
 use crate::datagrams::DatagramSocket;
+use crate::carried::Carried;
 use crate::datagrams::flow::{Flow, released};
 use crate::datagrams::table::sockets;
 use crate::deaths::end_of;
@@ -29,8 +30,10 @@ use crate::held;
 use crate::lock::{Held, locked};
 use crate::memory::{PairMemory, memory_bytes};
 use crate::poll::poll_for;
+use crate::readiness::Sets;
 use crate::sleepers::{OwnBell, ring};
 use crate::talk::{Talk, pause_behind};
+use crate::unseen_sets::UnseenSets;
 use crate::whose::Whose;
 
 /// Slots of a pair's memory: 4 GiB of addresses, of which only what is used is there.
@@ -48,6 +51,8 @@ pub(crate) struct Place {
     pub wants_copies: bool,
     /// The run that waits for the list of connections.
     pub run: Option<Run>,
+    /// The program's epoll sets, as far as hooks saw them made.
+    pub sets: Arc<Sets<Carried>>,
 }
 
 /// What the threads of a process tell the one in the background.
@@ -216,6 +221,7 @@ impl Background {
                     ends: Vec::new(),
                     talk: Talk::new(Instant::now()),
                     dying: Vec::new(),
+                    unseen: UnseenSets::new(Arc::clone(&place.sets)),
                     here: BTreeMap::new(),
                     ends_here: BTreeMap::new(),
                 }
@@ -286,6 +292,7 @@ struct Worker<'a> {
     talk: Talk,
     /// Processes that have ended, until the domain says so too.
     dying: Vec<PeerId>,
+    unseen: UnseenSets,
     /// Memory of connections of which this process has both ends, by both cookies, for the end that has not come yet.
     here: BTreeMap<(u64, u64), Region>,
     /// The same as each end has it, by its cookie.
@@ -358,6 +365,9 @@ impl Worker<'_> {
             && wanted.whose.is_still(wanted.cookie)
         {
             wanted.whose.list(row);
+        }
+        if wanted.whose.is_still(wanted.cookie) && self.unseen.have(wanted.whose.number()) {
+            return wanted.whose.forbid(Why::Poll);
         }
         self.wanted.push(wanted);
     }

@@ -44,6 +44,7 @@ mod sockets;
 mod switch;
 mod talk;
 mod turn;
+mod unseen_sets;
 mod waiters;
 mod waiting;
 mod watching;

@@ -1,6 +1,7 @@
 //! What calls on every connection of a process have in common.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ pub(crate) struct Process {
     place: Place,
     memory_left: AtomicUsize,
     restarts: AtomicBool,
-    sets: Sets<Carried>,
+    sets: Arc<Sets<Carried>>,
     sleep: Sleep,
 }
 
@@ -32,9 +33,9 @@ pub type Sleep = fn(&mut [PollFd<'_>], Option<&Timespec>) -> Result<usize, Errno
 impl Process {
     pub(crate) fn new(settings: Settings, domain: DomainConfig) -> Self {
         let memory_left = AtomicUsize::new(memory_bytes(&settings));
-        let sets = Sets::new(|| OwnBell::new().ok());
+        let sets = Arc::new(Sets::new(|| OwnBell::new().ok()));
         let wants_copies = settings.rules().retain == Retain::Copy;
-        let place = Place { domain, wants_copies, run: Run::of_environment() };
+        let place = Place { domain, wants_copies, run: Run::of_environment(), sets: Arc::clone(&sets) };
         let restarts = AtomicBool::new(true);
         Process { settings, place, memory_left, restarts, sets, sleep: poll }
     }

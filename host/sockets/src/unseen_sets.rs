@@ -1,0 +1,67 @@
+//! Sets of epoll that a program makes and waits at by system calls of its own, without the C library: no hook sees them.
+//!
+//! Runtimes do so that bring their own system calls, while the connections in their sets are of the C library. What such a set waits for would never
+//! be told of a window. So a connection is looked for in them before it leaves the kernel: a runtime has put it in by then.
+
+use std::os::fd::RawFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::fs::readlink;
+
+use crate::carried::Carried;
+use crate::numbers;
+use crate::readiness::Sets;
+
+/// What `readlink` says of the descriptor of a set.
+const OF_A_SET: &[u8] = b"anon_inode:[eventpoll]";
+/// Numbers above that of a connection that are looked at, too: the set of a runtime that is made behind its first connection.
+const ABOVE: RawFd = 16;
+/// Of the time of the thread, at most one part in so many goes into looking.
+const SELDOM: u32 = 100;
+
+/// Finds connections in sets that were made by nobody the library knows of.
+#[derive(Debug)]
+pub(crate) struct UnseenSets {
+    known: Arc<Sets<Carried>>,
+    /// A connection was in one: so are the others of this program, or will be.
+    were_found: bool,
+    next_look: Instant,
+}
+
+impl UnseenSets {
+    pub(crate) fn new(known: Arc<Sets<Carried>>) -> Self {
+        UnseenSets { known, were_found: false, next_look: Instant::now() }
+    }
+
+    /// Whether a connection is waited for by calls that nobody sees, as far as that can be known now.
+    ///
+    /// It costs a `readlink` for each descriptor with a lower number that is no connection, and nothing where it was just done: of connections that come
+    /// at once the first is looked for.
+    pub(crate) fn have(&mut self, connection: RawFd) -> bool {
+        let begun = Instant::now();
+        if !self.were_found && begun >= self.next_look {
+            self.were_found =
+                (0..connection + ABOVE).any(|set| self.is_unseen(set) && has_member(set, connection));
+            let took: Duration = begun.elapsed();
+            self.next_look = begun + took * SELDOM;
+        }
+        self.were_found
+    }
+
+    fn is_unseen(&self, number: RawFd) -> bool {
+        // No file is opened for the list of descriptors: it would take a number that the program may be about to get.
+        numbers::number(number).is_some_and(|number| !number.is_known())
+            && self.known.find(number).is_none()
+            && readlink(format!("/proc/self/fd/{number}"), Vec::new())
+                .is_ok_and(|kind| kind.as_bytes() == OF_A_SET)
+    }
+}
+
+/// Whether a set has a member, by what the kernel says of the set: a line for each, `tfd:`, its number and more.
+fn has_member(set: RawFd, member: RawFd) -> bool {
+    let said = std::fs::read_to_string(format!("/proc/self/fdinfo/{set}")).unwrap_or_default();
+    said.lines()
+        .filter_map(|line| line.strip_prefix("tfd:"))
+        .any(|line| line.split_whitespace().next().and_then(|number| number.parse().ok()) == Some(member))
+}

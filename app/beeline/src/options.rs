@@ -22,7 +22,7 @@ pub struct RootArgs {
     ///
     /// Processes meet in it, so they all need the same. It is made if it is not there; one that belongs to another user or
     /// that others may write to is refused. The word @net, instead of a folder, is the network namespace: for processes that
-    /// share one and no folder.
+    /// share one and no folder. %u in the name stands for the uid of its owner.
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub root: Option<PathBuf>,
 }

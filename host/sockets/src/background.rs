@@ -49,6 +49,8 @@ pub(crate) struct Place {
     pub domain: DomainConfig,
     /// Whether the rules have copies kept of what connections send.
     pub wants_copies: bool,
+    /// Whether processes of other users are met, too.
+    pub other_users: bool,
     /// The run that waits for the list of connections.
     pub run: Option<Run>,
     /// The program's epoll sets, as far as hooks saw them made.
@@ -198,7 +200,11 @@ impl Background {
                 Ok(board) => _ = self.board.set(board),
                 Err(error) => tracing::debug!(%error, "connections are not listed"),
             }
-            let pairs = domain.pairs(Box::new(ConnectionEnds::cookie_at_the_kernel), memory_bytes(SLOTS));
+            let (at_the_kernel, bytes) = (ConnectionEnds::socket_at_the_kernel, memory_bytes(SLOTS));
+            let pairs = match place.other_users {
+                true => domain.pairs_with_others(Box::new(at_the_kernel), bytes, &place.domain),
+                false => domain.pairs(Box::new(ConnectionEnds::cookie_at_the_kernel), bytes),
+            };
             pairs.map_err(|error| error.to_string())
         });
         let begun = begun.and_then(|pairs| {

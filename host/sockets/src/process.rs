@@ -35,7 +35,9 @@ impl Process {
         let memory_left = AtomicUsize::new(memory_bytes(&settings));
         let sets = Arc::new(Sets::new(|| OwnBell::new().ok()));
         let wants_copies = settings.rules().retain == Retain::Copy;
-        let place = Place { domain, wants_copies, run: Run::of_environment(), sets: Arc::clone(&sets) };
+        let other_users = settings.rules().other_users;
+        let place =
+            Place { domain, wants_copies, other_users, run: Run::of_environment(), sets: Arc::clone(&sets) };
         let restarts = AtomicBool::new(true);
         Process { settings, place, memory_left, restarts, sets, sleep: poll }
     }

@@ -27,6 +27,7 @@ pub enum DomainPlace {
 /// `/tmp/beeline-<effective uid>`. Nothing else decides, so a service and a login shell of one user meet without being
 /// told; where they do not share `/tmp` (`PrivateTmp=`, containers), mount one folder in both and give each as `BEELINE_ROOT`
 /// where it sees it. The paths may differ; the user must be the same one, whatever uid each user namespace shows for it.
+/// `%u` in the folder stands for the uid of its owner, so that one setting is good for several users: `/run/beeline/%u`.
 /// Where they share no folder but the network namespace, [`NETWORK_NAMESPACE`] stands in the place of the folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DomainConfig {
@@ -89,9 +90,17 @@ fn checked_variable(path: PathBuf) -> Result<PathBuf, FolderError> {
 
 fn root_folder(given: Option<&Path>, variable: Option<OsString>, owner_uid: u32) -> PathBuf {
     match (given, variable) {
-        (Some(root), _) => root.to_owned(),
-        (None, Some(variable)) if !variable.is_empty() => variable.into(),
+        (Some(root), _) => of_user(root, owner_uid),
+        (None, Some(variable)) if !variable.is_empty() => of_user(Path::new(&variable), owner_uid),
         _ => PathBuf::from(format!("/tmp/beeline-{owner_uid}")),
+    }
+}
+
+/// A path with each `%u` in it replaced by the uid.
+fn of_user(path: &Path, owner_uid: u32) -> PathBuf {
+    match path.to_str() {
+        Some(named) => named.replace("%u", &owner_uid.to_string()).into(),
+        None => path.to_owned(),
     }
 }
 
@@ -107,6 +116,12 @@ mod tests {
         assert_eq!(root_folder(None, Some("/v".into()), 7), PathBuf::from("/v"));
         assert_eq!(root_folder(None, Some("".into()), 7), PathBuf::from("/tmp/beeline-7"));
         assert_eq!(root_folder(None, None, 8), PathBuf::from("/tmp/beeline-8"));
+    }
+
+    #[test]
+    fn root_can_be_each_users_own() {
+        assert_eq!(root_folder(None, Some("/run/b/%u".into()), 7), PathBuf::from("/run/b/7"));
+        assert_eq!(root_folder(Some(Path::new("/x%u/%u")), None, 70), PathBuf::from("/x70/70"));
     }
 
     #[test]

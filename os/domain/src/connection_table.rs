@@ -20,7 +20,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 
-use beeline_tcp::{NoOtherSocket, Tuple};
+use beeline_tcp::{NoOtherSocket, OtherSocket, Tuple};
 use file::Table;
 use siphasher::sip::SipHasher13;
 use words::{Resident, Spot, look, publish_and_look};
@@ -129,11 +129,16 @@ impl ConnectionEnds {
     /// What [`crate::Pairs`] are told of this end, by the kernel's word: the cookie of an established connection's socket, or
     /// [`Self::datagrams_cookie`] of the socket that receives what comes from the other address. `None` as [`Self::established_cookie`] says.
     pub fn cookie_at_the_kernel(&self) -> Option<u64> {
+        self.socket_at_the_kernel().map(|socket| socket.cookie)
+    }
+
+    /// The same, with the user who has the socket.
+    pub fn socket_at_the_kernel(&self) -> Option<OtherSocket> {
         match self.protocol {
-            Protocol::Tcp => self.established_cookie(),
+            Protocol::Tcp => beeline_tcp::established(self.namespace_cookie, self.tuple).ok(),
             Protocol::Udp => {
                 let found = beeline_tcp::receiver(self.namespace_cookie, self.tuple).ok()?;
-                Some(self.datagrams_cookie(found.cookie))
+                Some(OtherSocket { cookie: self.datagrams_cookie(found.cookie), ..found })
             }
         }
     }
@@ -269,6 +274,11 @@ impl OthersConnectionTable {
             Some(found) => Ok(who(found, self.members.member_at(found.place)?)),
             None => Ok(OtherProcess::NotYet),
         }
+    }
+
+    /// Whether a process has joined the table with `number`, has `place`, and lives, as far as that can be seen.
+    pub(crate) fn is_member(&self, place: u16, number: NonZeroU64) -> bool {
+        self.members.member_at(place).ok().flatten().is_some_and(|member| member.number == number)
     }
 }
 

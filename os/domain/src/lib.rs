@@ -107,7 +107,7 @@ pub use namespace::NamespaceError;
 pub use notifications::Notifications;
 pub use notify::{Notification, NotificationsEnded, Notified, NotifyError};
 pub use numbers::{Purpose, descriptors, high_copy, place_descriptors_above};
-pub use pairs::{Agreed, CookieOf, Met, PairCounts, Pairs, PairsError, Turned};
+pub use pairs::{Agreed, CookieOf, Met, PairCounts, Pairs, PairsError, SocketOf, Turned};
 pub use peer::{Peer, PeerId};
 pub use polled::{Armed, Polled, Readiness, Source};
 pub use protocol::Departure;

@@ -10,6 +10,7 @@
 
 mod agreements;
 mod links;
+mod others;
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -18,14 +19,19 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use beeline_mmio::{MapError, MemoryOptions, Region, SharedMemory};
+use beeline_tcp::OtherSocket;
 pub use links::Agreed;
-use links::{Links, NotOpened, Opened, Standing, Talk, Wanted};
+use links::{Links, NotOpened, Opened, ProcessKey, Standing, Talk, Wanted};
+use others::Others;
 
-use crate::connection_table::{Candidate, ConnectionEnds, ConnectionTable, OtherProcess};
+use crate::connection_table::{ConnectionEnds, ConnectionTable, OtherProcess};
 use crate::error::OfferError;
+use crate::folder::own_uid;
 use crate::pairs::agreements::{Message, Saying};
 use crate::registry::RegistryError;
-use crate::{Answer, Domain, Notifications, Offer, OfferOptions, Peer, Refusal, Reply, Service};
+use crate::{
+    Answer, Domain, DomainConfig, Notifications, Offer, OfferOptions, Peer, Refusal, Reply, Service,
+};
 
 /// Threads that connect at the same time: each may meet a process that is stopped.
 const MAX_OPENING: usize = 8;
@@ -37,6 +43,9 @@ const VERSION: [u8; 8] = *b"BeePair\x03";
 
 /// What the kernel says of a socket: the cookie of the established one with these ends, local first; `None` where there is none.
 pub type CookieOf = dyn Fn(&ConnectionEnds) -> Option<u64> + Send + Sync;
+
+/// As [`CookieOf`], and whose the socket is.
+pub type SocketOf = dyn Fn(&ConnectionEnds) -> Option<OtherSocket> + Send + Sync;
 
 /// The processes with which this one shares connections. Dropping it ends what it has with them.
 #[derive(Debug)]
@@ -93,8 +102,11 @@ pub enum PairsError {
 
 struct Core {
     table: ConnectionTable,
-    cookie_of: Box<CookieOf>,
+    /// None where processes of other users are not met.
+    others: Option<Others>,
+    socket_of: Box<SocketOf>,
     memory_bytes: usize,
+    own_uid: u32,
     links: Mutex<Links>,
     wake: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
@@ -115,12 +127,46 @@ impl Domain {
     /// # Errors
     /// The table cannot be joined ([`Domain::connection_table`]); this process cannot offer a name.
     pub fn pairs(&self, cookie_of: Box<CookieOf>, memory_bytes: usize) -> Result<Pairs, PairsError> {
+        let uid = own_uid();
+        let of_this_user =
+            move |ends: &_| cookie_of(ends).map(|cookie| OtherSocket { cookie, uid, inode: 1 });
+        self.pairs_of(Box::new(of_this_user), memory_bytes, None)
+    }
+
+    /// As [`Domain::pairs`], and also processes of other users are met: those that have the other end of a connection, by the kernel's
+    /// word, `socket_of` ([`ConnectionEnds::socket_at_the_kernel`]). `config` is how this domain was opened: another user's is that of the same name
+    /// whose root [`DomainConfig::root_folder_of`] that user is.
+    ///
+    /// The table of this user's connections is readable by others from then on, and its folder can be searched ([`ConnectionTable::let_others_read`]).
+    ///
+    /// # Errors
+    /// As [`Domain::pairs`]; the domain has no folder.
+    pub fn pairs_with_others(
+        &self,
+        socket_of: Box<SocketOf>,
+        memory_bytes: usize,
+        config: &DomainConfig,
+    ) -> Result<Pairs, PairsError> {
+        self.pairs_of(socket_of, memory_bytes, Some(Others::new(config.clone())))
+    }
+
+    fn pairs_of(
+        &self,
+        socket_of: Box<SocketOf>,
+        memory_bytes: usize,
+        others: Option<Others>,
+    ) -> Result<Pairs, PairsError> {
         let table = self.connection_table()?;
-        let number = table.number();
-        let links = Mutex::new(Links::new(number, self.disposer()));
-        let core = Arc::new(Core { table, cookie_of, memory_bytes, links, wake: OnceLock::new() });
+        if others.is_some() {
+            table.let_others_read()?;
+        }
+        let (number, own_uid) = (table.number(), own_uid());
+        let links = Mutex::new(Links::new(ProcessKey { uid: own_uid, number }, self.disposer()));
+        let admissions = others.as_ref().map(|others| others.admissions.clone());
+        let wake = OnceLock::new();
+        let core = Arc::new(Core { table, others, socket_of, memory_bytes, own_uid, links, wake });
         let service = Box::new(Doorkeeper(Arc::clone(&core)));
-        let options = OfferOptions { max_connections: 8192, ..OfferOptions::default() };
+        let options = OfferOptions { max_connections: 8192, admissions, ..OfferOptions::default() };
         let offer = self.offer_with(&name_of(number), service, options)?;
         Ok(Pairs { domain: self.clone(), core, _offer: offer })
     }
@@ -141,7 +187,7 @@ impl Pairs {
         // Before the lock, which a thread may have that a child of fork does not have.
         self.core.table.check_process()?;
         {
-            let mut links = self.core.links();
+            let links = &mut *self.core.links();
             let wanted = links.wanted.entry(own_cookie).or_insert(Wanted { ends: *ends, process: None });
             wanted.ends = *ends;
             match links.talk(own_cookie) {
@@ -151,11 +197,15 @@ impl Pairs {
             }
         }
         match self.core.table.find(ends)? {
-            OtherProcess::NotYet => Ok(Met::NotYet),
+            OtherProcess::NotYet => {
+                self.meet_another_user(own_cookie, ends);
+                Ok(Met::NotYet)
+            }
             OtherProcess::SameSocket => Ok(Met::SameSocket),
             OtherProcess::ThisProcess => Ok(self.meet_here(ends)),
             OtherProcess::Found(candidate) => {
-                self.meet_there(own_cookie, ends, candidate);
+                let process = ProcessKey { uid: self.core.own_uid, number: candidate.number };
+                self.meet_there(own_cookie, ends, process);
                 Ok(Met::NotYet)
             }
         }
@@ -180,7 +230,7 @@ impl Pairs {
         let messages = self.core.links().hear();
         let heard = messages.len();
         for (process, message) in messages {
-            let is_shared = matches!(message.saying, Saying::Announce(_)) && self.is_shared(message);
+            let is_shared = matches!(message.saying, Saying::Announce(_)) && self.is_shared(process, message);
             self.core.links().take(process, message, is_shared);
         }
         let mut links = self.core.links();
@@ -228,40 +278,61 @@ impl Pairs {
     /// Whether the other end is one that this process has asked for, by the kernel's word.
     fn meet_here(&self, ends: &ConnectionEnds) -> Met {
         let other = ends.mirrored();
-        let Some(other_cookie) = (self.core.cookie_of)(&other) else { return Met::NotYet };
+        let Some(OtherSocket { cookie: other_cookie, .. }) = (self.core.socket_of)(&other) else {
+            return Met::NotYet;
+        };
         match self.core.links().wanted.get(&other_cookie) {
             Some(wanted) if wanted.ends == other => Met::ThisProcess { other_cookie },
             _ => Met::NotYet,
         }
     }
 
-    fn meet_there(&self, own_cookie: u64, ends: &ConnectionEnds, candidate: Candidate) {
-        let standing = self.core.links().standing(candidate.number);
+    fn meet_there(&self, own_cookie: u64, ends: &ConnectionEnds, process: ProcessKey) {
+        let standing = self.core.links().standing(process);
         match standing {
             Standing::Open => {}
             Standing::Opening => return,
-            Standing::None => return self.open(candidate.number),
+            Standing::None => return self.open(process),
         }
-        let Some(other_cookie) = (self.core.cookie_of)(&ends.mirrored()) else { return };
+        let Some(other) = (self.core.socket_of)(&ends.mirrored()) else { return };
+        if !self.core.may_have(process, other) {
+            return;
+        }
         let mut links = self.core.links();
-        links.announce(candidate.number, own_cookie, other_cookie);
+        links.announce(process, own_cookie, other.cookie);
         links.flush();
     }
 
+    /// Looks whether the other end is another user's, and who of its processes has it.
+    fn meet_another_user(&self, own_cookie: u64, ends: &ConnectionEnds) {
+        let Some(others) = &self.core.others else { return };
+        let Some(other) = (self.core.socket_of)(&ends.mirrored()) else { return };
+        if other.uid == self.core.own_uid {
+            return;
+        }
+        // First, so that of two that look for each other the second one is let in.
+        self.core.links().admit(own_cookie, || others.admit(other));
+        if let Some(number) = others.find(other.uid, ends) {
+            self.meet_there(own_cookie, ends, ProcessKey { uid: other.uid, number });
+        }
+    }
+
     /// Has a thread connect to a process.
-    fn open(&self, process: NonZeroU64) {
+    fn open(&self, process: ProcessKey) {
+        let user = self.core.others.as_ref().and_then(|others| others.user(process.uid));
+        let domain = user.map_or_else(|| self.domain.clone(), |user| user.domain.clone());
         let mut links = self.core.links();
         if links.count().1 >= MAX_OPENING || !matches!(links.standing(process), Standing::None) {
             return;
         }
         links.begin(process);
         drop(links);
-        let (domain, core) = (self.domain.clone(), Arc::downgrade(&self.core));
+        let core = Arc::downgrade(&self.core);
         let hello = to_hello(&self.core);
         let memory_bytes = self.core.memory_bytes;
         let connect = move || {
             let is_wanted = || core.strong_count() > 0;
-            let opened = connect_to(&domain, process, &hello, memory_bytes, &is_wanted);
+            let opened = connect_to(&domain, process.number, &hello, memory_bytes, &is_wanted);
             let Some(core) = core.upgrade() else { return };
             let unneeded = core.links().opened(process, opened);
             drop(unneeded);
@@ -273,10 +344,11 @@ impl Pairs {
     }
 
     /// Whether this process wants the connection that another one announces, and the kernel has both sockets as it says.
-    fn is_shared(&self, message: Message) -> bool {
+    fn is_shared(&self, process: ProcessKey, message: Message) -> bool {
         let wanted = self.core.links().wanted.get(&message.cookies.other).copied();
         wanted
-            .is_some_and(|wanted| (self.core.cookie_of)(&wanted.ends.mirrored()) == Some(message.cookies.own))
+            .and_then(|wanted| (self.core.socket_of)(&wanted.ends.mirrored()))
+            .is_some_and(|other| other.cookie == message.cookies.own && self.core.may_have(process, other))
     }
 }
 
@@ -292,6 +364,19 @@ impl Drop for Pairs {
 }
 
 impl Core {
+    /// Whether a process may say that it has a socket: another user's only of those of its user.
+    fn may_have(&self, process: ProcessKey, socket: OtherSocket) -> bool {
+        process.uid == self.own_uid || process.uid == socket.uid
+    }
+
+    /// Whether who comes is the process that has the place of its number in its user's table.
+    fn is_member(&self, peer: &Peer, place: u16, number: NonZeroU64) -> bool {
+        match &self.others {
+            Some(others) if peer.uid() != self.own_uid => others.is_member(peer.uid(), place, number),
+            _ => self.table.is_member(place, number, peer.pid()),
+        }
+    }
+
     fn links(&self) -> MutexGuard<'_, Links> {
         // Changed by single inserts and removals.
         self.links.lock().unwrap_or_else(PoisonError::into_inner)
@@ -359,7 +444,7 @@ impl Service for Doorkeeper {
         let Some((number, place)) = from_hello(request, self.0.memory_bytes) else {
             return refusal("another version of this library, or another size of memory");
         };
-        if !self.0.table.is_member(place, number, peer.pid()) {
+        if !self.0.is_member(peer, place, number) {
             return refusal("this process has not joined the table under this number");
         }
         let (memory, fd) = make_memory(self.0.memory_bytes).map_err(|error| {
@@ -367,7 +452,8 @@ impl Service for Doorkeeper {
             self.0.links().lacks_memory();
             Refusal::new("there is no room for the memory of a pair")
         })?;
-        match self.0.links().let_in(number, peer, memory) {
+        let process = ProcessKey { uid: peer.uid(), number };
+        match self.0.links().let_in(process, peer, memory) {
             true => Ok(Reply { payload: Vec::new(), fds: vec![fd] }.into()),
             false => Err(Refusal::new("there is a connection between these processes, or will be")),
         }

@@ -50,6 +50,11 @@ pub enum NotShared {
 }
 
 impl OtherEnd {
+    /// What the kernel has said of an accepted socket at the other end, whose user is one.
+    pub(crate) fn of_socket(uid: u32, inode: u32) -> Self {
+        OtherEnd { uid, inode }
+    }
+
     /// Asks the kernel who has the other end of `connection`. Neither reads nor writes nor changes the connection; the
     /// descriptor is not kept. Some system calls; where a program may have no netlink socket, it reads the kernel's list of all
     /// connections.

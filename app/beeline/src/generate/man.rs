@@ -220,7 +220,7 @@ const FILES: &str = "\
 Folder of the domains of the user UID: the first that is given of \\fB\\-\\-root\\fR, \\fBBEELINE_ROOT\\fR and this. Nothing else
 decides, so a service and a login shell of one user meet. Where they do not share /tmp (PrivateTmp=, containers), mount one folder
 in both and name it with \\fBBEELINE_ROOT\\fR; its path may differ, its user may not. Where they share a network namespace and no
-folder, say \\fB@net\\fR in its place: nothing lies in a folder then. A folder that belongs to another user, or
+folder, say \\fB@net\\fR in its place: nothing lies in a folder then. \\fB%u\\fR in its name stands for the uid. A folder that belongs to another user, or
 that others may write to, is refused. With \\fB\\-\\-owner\\fR, UID is that owner: the folder must be the owner's, who offers with
 \\fB\\-\\-allow\\-uid\\fR.
 .TP

@@ -53,6 +53,9 @@ pub struct RuleArgs {
     /// Whether sockets of UDP are, too [default: false]
     #[arg(long, value_name = "true|false")]
     udp: Option<String>,
+    /// Whether connections with processes of other users are, too; both ends have to say so [default: false]
+    #[arg(long, value_name = "true|false")]
+    other_users: Option<String>,
     /// Executables that are, with * and ?, by commas: for programs that the command starts
     #[arg(long, value_name = "NAMES")]
     programs: Option<String>,
@@ -99,10 +102,11 @@ pub struct RuleArgs {
 
 impl RuleArgs {
     /// The options by their keys.
-    fn given(&self) -> [(&'static str, &Option<String>); 16] {
+    fn given(&self) -> [(&'static str, &Option<String>); 17] {
         [
             ("accelerate", &self.accelerate),
             ("udp", &self.udp),
+            ("other_users", &self.other_users),
             ("programs", &self.programs),
             ("never_programs", &self.never_programs),
             ("addresses", &self.addresses),

@@ -73,6 +73,11 @@ pub const KEYS: &[Key] = &[
         get: |rules| Given::One(rules.udp.to_string()),
     },
     Key {
+        name: "other_users",
+        set: |rules, given| put(&mut rules.other_users, flag(given)),
+        get: |rules| Given::One(rules.other_users.to_string()),
+    },
+    Key {
         name: "programs",
         set: |rules, given| put(&mut rules.programs, patterns(given)),
         get: |rules| Given::list(&rules.programs.0),
@@ -300,6 +305,7 @@ mod tests {
         let wrong = [
             ("accelerate", "yes", "true or false"),
             ("udp", "1", "true or false"),
+            ("other_users", "all", "true or false"),
             ("programs", "a[", "no pattern"),
             ("addresses", "localhost", "no address and no prefix"),
             ("ports", "70000", "no port"),

@@ -18,6 +18,8 @@ pub struct Rules {
     pub accelerate: bool,
     /// Whether sockets of UDP are, too.
     pub udp: bool,
+    /// Whether connections with processes of other users are, too: the user's table of connections can be read by all then.
+    pub other_users: bool,
     /// Programs whose connections are; empty for all.
     pub programs: Patterns,
     /// Programs whose connections never are.
@@ -53,6 +55,7 @@ impl Default for Rules {
         Rules {
             accelerate: true,
             udp: false,
+            other_users: false,
             programs: Patterns::default(),
             never_programs: Patterns::default(),
             addresses: Vec::new(),

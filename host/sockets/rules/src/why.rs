@@ -40,7 +40,7 @@ reasons! {
     RulesProgram = 3, "the rules leave this program out (programs, never_programs)";
     RulesAddress = 4, "the rules leave its addresses out (addresses, never_addresses)";
     RulesPort = 5, "the rules leave its ports out (ports, never_ports)";
-    PeerUnknown = 6, "no process of this domain has the other end: it runs without the library, as another user, or on another host";
+    PeerUnknown = 6, "no process of this domain has the other end: it runs without the library, as another user (other_users), or on another host";
     PeerNotOurs = 7, "the process at the other end did not confirm the connection";
     PeerVersion = 8, "the library at the other end is of another version";
     PeerRefuses = 9, "the process at the other end keeps the connection with the kernel";

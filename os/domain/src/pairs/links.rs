@@ -11,22 +11,34 @@ use beeline_mmio::Region;
 
 use super::agreements::{Agreements, Heard, Message, SLOTS, Saying};
 use crate::connection_table::ConnectionEnds;
-use crate::{Connection, Disposer, Notifications, Notified, Peer, PeerId};
+use crate::{Admitted, Connection, Disposer, Notifications, Notified, Peer, PeerId};
 
 /// Messages of one process that are taken in a turn.
 const MESSAGES_A_TURN: usize = 64;
 /// Messages that wait for a turn, at most: more than an honest process has.
 const MAX_INCOMING: usize = 4 * SLOTS as usize;
+/// Processes of other users that are let in, at most.
+const MAX_OTHERS: usize = 512;
 /// How long a process that did not let this one in is left alone.
 const LEFT_ALONE: Duration = Duration::from_millis(100);
 
+/// A process that has joined a table of connections: whose table, and under which number. Another user chooses its numbers as it likes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ProcessKey {
+    /// The user's, by the kernel's word.
+    pub(super) uid: u32,
+    pub(super) number: NonZeroU64,
+}
+
 #[derive(Debug)]
 pub(super) struct Links {
-    own: NonZeroU64,
-    all: BTreeMap<NonZeroU64, Link>,
-    left_alone: BTreeMap<NonZeroU64, Instant>,
+    own: ProcessKey,
+    all: BTreeMap<ProcessKey, Link>,
+    left_alone: BTreeMap<ProcessKey, Instant>,
     /// Connections of this process that are looked for, by their cookies.
     pub(super) wanted: BTreeMap<u64, Wanted>,
+    /// What lets processes of other users in, for the connections of this process whose other end they have, by cookies.
+    admitted: BTreeMap<u64, Admitted>,
     wrong: u64,
     without_memory: u64,
     /// Unmaps the memory of links that go, which takes time on the domain's thread and under the lock.
@@ -37,7 +49,7 @@ pub(super) struct Links {
 pub(super) struct Wanted {
     pub(super) ends: ConnectionEnds,
     /// With whom it is being agreed on.
-    pub(super) process: Option<NonZeroU64>,
+    pub(super) process: Option<ProcessKey>,
 }
 
 /// A process and what is said to it.
@@ -88,14 +100,16 @@ pub(super) enum Standing {
 }
 
 impl Links {
-    pub(super) fn new(own: NonZeroU64, disposer: Disposer) -> Self {
+    pub(super) fn new(own: ProcessKey, disposer: Disposer) -> Self {
         let (all, left_alone, wanted) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Links { own, all, left_alone, wanted, wrong: 0, without_memory: 0, disposer }
+        let admitted = BTreeMap::new();
+        Links { own, all, left_alone, wanted, admitted, wrong: 0, without_memory: 0, disposer }
     }
 
     /// Forgets everybody; what is returned ends the connections when it is dropped.
-    pub(super) fn clear(&mut self) -> BTreeMap<NonZeroU64, Link> {
+    pub(super) fn clear(&mut self) -> BTreeMap<ProcessKey, Link> {
         self.wanted.clear();
+        self.admitted.clear();
         std::mem::take(&mut self.all)
     }
 
@@ -118,7 +132,7 @@ impl Links {
         self.without_memory += 1;
     }
 
-    pub(super) fn standing(&mut self, process: NonZeroU64) -> Standing {
+    pub(super) fn standing(&mut self, process: ProcessKey) -> Standing {
         match self.all.get(&process) {
             Some(Link { end: End::Opening, .. }) => Standing::Opening,
             Some(_) => Standing::Open,
@@ -130,7 +144,7 @@ impl Links {
     }
 
     /// A thread begins to connect to this process.
-    pub(super) fn begin(&mut self, process: NonZeroU64) {
+    pub(super) fn begin(&mut self, process: ProcessKey) {
         self.left_alone.remove(&process);
         self.all.insert(process, Link::new(End::Opening));
     }
@@ -138,7 +152,7 @@ impl Links {
     /// The thread that connected has done so, or not. What is not needed is given back.
     pub(super) fn opened(
         &mut self,
-        process: NonZeroU64,
+        process: ProcessKey,
         opened: Result<Opened, NotOpened>,
     ) -> Option<Opened> {
         let is_awaited = matches!(self.all.get(&process), Some(Link { end: End::Opening, .. }));
@@ -160,10 +174,11 @@ impl Links {
     }
 
     /// Another process has connected; `false` where it is to take this one's connection. `memory` is what it gets.
-    pub(super) fn let_in(&mut self, process: NonZeroU64, peer: &Peer, memory: Region) -> bool {
+    pub(super) fn let_in(&mut self, process: ProcessKey, peer: &Peer, memory: Region) -> bool {
         let is_free = match self.all.get(&process) {
-            None => true,
-            Some(Link { end: End::Opening, .. }) => process < self.own,
+            None => process.uid == self.own.uid || self.have_room_for_others(),
+            // By the numbers alone: of two user namespaces each has uids of its own.
+            Some(Link { end: End::Opening, .. }) => process.number < self.own.number,
             Some(link) => link.has_ended(),
         };
         if is_free {
@@ -189,7 +204,7 @@ impl Links {
         self.keep(|_, link| !link.is_of(peer.id()));
     }
 
-    fn keep(&mut self, is_kept: impl Fn(&NonZeroU64, &Link) -> bool) {
+    fn keep(&mut self, is_kept: impl Fn(&ProcessKey, &Link) -> bool) {
         for (_, link) in self.all.extract_if(.., |process, link| !is_kept(process, link)) {
             self.wrong += link.agreements.wrong();
             match link.end {
@@ -202,7 +217,7 @@ impl Links {
     }
 
     /// What others have said, some of each. A process whose answers do not leave is not heard.
-    pub(super) fn hear(&mut self) -> Vec<(NonZeroU64, Message)> {
+    pub(super) fn hear(&mut self) -> Vec<(ProcessKey, Message)> {
         self.keep(|_, link| !link.has_ended());
         let (mut heard, mut wrong) = (Vec::new(), 0);
         for (process, link) in &mut self.all {
@@ -235,8 +250,8 @@ impl Links {
     }
 
     /// Memory of free slots that is to be emptied.
-    pub(super) fn take_to_empty(&mut self) -> Vec<(NonZeroU64, Region, Vec<u32>)> {
-        let take = |(process, link): (&NonZeroU64, &mut Link)| {
+    pub(super) fn take_to_empty(&mut self) -> Vec<(ProcessKey, Region, Vec<u32>)> {
+        let take = |(process, link): (&ProcessKey, &mut Link)| {
             let slots = link.agreements.take_to_empty();
             let (_, memory) = link.shared()?;
             (!slots.is_empty()).then(|| (*process, memory.clone(), slots))
@@ -245,14 +260,14 @@ impl Links {
     }
 
     /// What [`Links::take_to_empty`] gave is empty. Where the process has gone meanwhile its memory has, too.
-    pub(super) fn emptied(&mut self, process: NonZeroU64, slots: Vec<u32>) {
+    pub(super) fn emptied(&mut self, process: ProcessKey, slots: Vec<u32>) {
         if let Some(link) = self.all.get_mut(&process) {
             link.agreements.emptied(slots);
         }
     }
 
     /// Takes a message. `is_shared` is whether this process has the connection of an announcement, by the kernel's word.
-    pub(super) fn take(&mut self, process: NonZeroU64, message: Message, is_shared: bool) {
+    pub(super) fn take(&mut self, process: ProcessKey, message: Message, is_shared: bool) {
         let Some(link) = self.all.get_mut(&process) else { return };
         match link.agreements.hear(message, is_shared) {
             Heard::Reply(reply) => {
@@ -269,7 +284,16 @@ impl Links {
     }
 
     /// How far a connection is.
-    pub(super) fn talk(&self, own_cookie: u64) -> Talk {
+    pub(super) fn talk(&mut self, own_cookie: u64) -> Talk {
+        let talk = self.told_of(own_cookie);
+        if let Talk::Agreed(_) = talk {
+            // Who was let in stays.
+            self.admitted.remove(&own_cookie);
+        }
+        talk
+    }
+
+    fn told_of(&self, own_cookie: u64) -> Talk {
         let process = self.wanted.get(&own_cookie).and_then(|wanted| wanted.process);
         let Some(link) = process.and_then(|process| self.all.get(&process)) else { return Talk::None };
         if !link.agreements.knows(own_cookie) {
@@ -286,7 +310,7 @@ impl Links {
     }
 
     /// Says that this process has confirmed a connection.
-    pub(super) fn announce(&mut self, process: NonZeroU64, own_cookie: u64, other_cookie: u64) {
+    pub(super) fn announce(&mut self, process: ProcessKey, own_cookie: u64, other_cookie: u64) {
         let (Some(link), Some(wanted)) = (self.all.get_mut(&process), self.wanted.get_mut(&own_cookie))
         else {
             return;
@@ -296,7 +320,20 @@ impl Links {
         wanted.process = Some(process);
     }
 
+    /// Has `admit` let processes of another user in that has the other end, unless it has, or they have agreed on it.
+    pub(super) fn admit(&mut self, own_cookie: u64, admit: impl FnOnce() -> Option<Admitted>) {
+        if self.wanted.contains_key(&own_cookie) && !self.admitted.contains_key(&own_cookie) {
+            self.admitted.extend(admit().map(|admitted| (own_cookie, admitted)));
+        }
+    }
+
+    /// Each of them has a mapped memory here, whatever it does with it.
+    fn have_room_for_others(&self) -> bool {
+        self.all.keys().filter(|process| process.uid != self.own.uid).count() < MAX_OTHERS
+    }
+
     pub(super) fn release(&mut self, own_cookie: u64) {
+        self.admitted.remove(&own_cookie);
         let Some(Wanted { process: Some(process), .. }) = self.wanted.remove(&own_cookie) else { return };
         if let Some(link) = self.all.get_mut(&process) {
             link.outgoing.extend(link.agreements.release(own_cookie));
@@ -424,7 +461,8 @@ mod tests {
             let memory = Region::private(64);
             (Ok(Opened { connection, notifications, memory }), connected.recv().unwrap())
         };
-        let [smaller, own, larger] = [3, 5, 7].map(|number| NonZeroU64::new(number).unwrap());
+        let [smaller, own, larger] =
+            [3, 5, 7].map(|number| ProcessKey { uid: 0, number: NonZeroU64::new(number).unwrap() });
         let mut links = Links::new(own, Disposer::default());
         for other in [smaller, larger] {
             links.begin(other);

@@ -17,10 +17,10 @@ fn variables(pairs: &[(&str, &str)]) -> Result<Rules, String> {
 #[test]
 fn table_of_the_file_is_read_and_tables_of_others_are_not() {
     let text = "node = 4\ndomain = \"lab\"\n[fabric]\nmembers = \"odd\"\n[sockets]\nspin = \"forever\"\n\
-                ports = [80, \"8000-8999\"]\nwindow_bytes = 0x2000\naccelerate = false\nudp = true\nretain = \"copy\"\n";
+                ports = [80, \"8000-8999\"]\nwindow_bytes = 0x2000\naccelerate = false\nudp = true\nother_users = true\nretain = \"copy\"\n";
     let rules = file(text).unwrap();
     assert_eq!((rules.spin, rules.retain, rules.window_bytes), (Spin::Forever, Retain::Copy, 8192));
-    assert_eq!((rules.accelerate, rules.udp, &*rules.domain), (false, true, "lab"));
+    assert_eq!((rules.accelerate, rules.udp, rules.other_users, &*rules.domain), (false, true, true, "lab"));
     assert_eq!([80, 81, 8500].map(|port| rules.ports.have(port)), [true, false, true]);
     assert_eq!(file("sockets.domain = \"own\"\ndomain = \"lab\"\n").unwrap().domain, "own");
     assert_eq!(file("").unwrap(), Rules::default());
@@ -96,8 +96,13 @@ fn any_rules() -> impl Strategy<Value = Rules> {
     (flags, ports, any::<[u64; 2]>(), any::<u32>(), 12..=17u32).prop_map(
         |(flags, ports, bytes, net, window)| {
             let (accelerate, copies, forever, messages) = flags;
-            let mut rules =
-                Rules { accelerate, udp: !forever, begin_after_messages: messages, ..Rules::default() };
+            let mut rules = Rules {
+                accelerate,
+                udp: !forever,
+                other_users: !copies,
+                begin_after_messages: messages,
+                ..Rules::default()
+            };
             let list: Vec<_> = ports.iter().map(|(a, b)| format!("{}-{}", a.min(b), a.max(b))).collect();
             rules.set_option("never_ports", &list.join(",")).unwrap();
             rules.set_option("addresses", &std::net::Ipv4Addr::from(net).to_string()).unwrap();

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -45,6 +45,8 @@ pub struct Ground {
     way: Way,
     tools: Tools,
     started: AtomicU32,
+    /// Whether programs carry what they have with other users' too.
+    is_shared: AtomicBool,
     folder: tempfile::TempDir,
 }
 
@@ -89,7 +91,7 @@ impl Ground {
                 Tools { beeline: copy(&tools.beeline)?, library: copy(&tools.library)? }
             }
         };
-        Ok(Ground { way, tools, started: AtomicU32::new(0), folder })
+        Ok(Ground { way, tools, started: AtomicU32::new(0), is_shared: AtomicBool::new(false), folder })
     }
 
     pub fn way(&self) -> Way {
@@ -127,12 +129,34 @@ impl Ground {
         Ok(path)
     }
 
+    /// Makes the folder of a user's domains; what `BEELINE_ROOT` is for all users.
+    fn domains_of(&self, user: Option<&str>) -> Result<PathBuf, BenchError> {
+        let uid = match user.filter(|_| is_root()) {
+            None => rustix::process::geteuid().as_raw().to_string(),
+            Some(user) => {
+                let said = Command::new("id").args(["-u", user]).output()?;
+                String::from_utf8_lossy(&said.stdout).trim().to_owned()
+            }
+        };
+        self.folder(&format!("domains-{uid}"), user)?;
+        Ok(self.path("domains-%u"))
+    }
+
+    /// Has programs that are started from now on carry what they have with processes of other users, one of whom is this.
+    ///
+    /// # Errors
+    /// The user has no folder for its domains.
+    pub fn share_with(&self, user: &str) -> Result<(), BenchError> {
+        self.is_shared.store(true, Ordering::Relaxed);
+        self.domains_of(Some(user)).map(drop)
+    }
+
     /// Starts a program, by `beeline run` where the case has it so, as its user and on its core, with its output kept.
     ///
     /// # Errors
     /// It cannot be started.
     pub fn start(&self, job: Job) -> Result<Running, BenchError> {
-        let root = self.folder(&format!("domains-{}", job.user.unwrap_or("own")), job.user)?;
+        let root = self.domains_of(job.user)?;
         let mut words: Vec<String> = Vec::new();
         if let Some(core) = job.core {
             words.extend(["taskset", "--cpu-list", &core.to_string()].map(str::to_owned));
@@ -160,6 +184,9 @@ impl Ground {
         command.args(&words[1..]).stdin(input).stdout(File::create(&out)?).stderr(File::create(&err)?);
         command.current_dir(self.folder.path()).process_group(0).env("BEELINE_ROOT", root);
         command.env("BEELINE_SOCKETS_LIBRARY", &self.tools.library).env("BEELINE_CONFIG", "/dev/null");
+        if self.is_shared.load(Ordering::Relaxed) {
+            command.env("BEELINE_SOCKETS_OTHER_USERS", "true");
+        }
         command.env_remove("LD_PRELOAD").envs(job.variables);
         let child = command.spawn().map_err(|error| failed(&name, &format!("cannot be started: {error}")))?;
         Ok(Running { name, child, has_ended: false, out, err })

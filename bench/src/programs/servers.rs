@@ -88,20 +88,21 @@ pub struct Pages<'a> {
     /// The folder of the pages.
     pub root: &'a Path,
     pub workers: usize,
+    /// Whose the workers are, where root starts it.
+    pub user: &'a str,
     /// Directives of the block `http`.
     pub http: &'a str,
 }
 
-/// nginx, which serves a folder, with several workers.
+/// nginx, which serves a folder, with several workers. Where they are another user's than its clients, jobs of both need the rule `other_users`.
 ///
 /// # Errors
 /// As [`Server::start`].
 pub fn nginx(ground: &Ground, pages: Pages<'_>, core: Option<usize>) -> Result<Server, BenchError> {
     let folder = ground.folder("nginx", None)?;
-    let Pages { root, workers, http } = pages;
+    let Pages { root, workers, user, http } = pages;
     Server::start(ground, |port| {
-        // Workers of another user would not be accelerated with clients of this one.
-        let user = if is_root() { "user root;" } else { "" };
+        let user = if is_root() { format!("user {user};") } else { String::new() };
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
             .map(|what| format!("{what}_temp_path {}/{what};", folder.display()));
         let text = format!(

@@ -179,7 +179,8 @@ fn nginx(place: &Place<'_>, connections: u32) -> Result<Measured, BenchError> {
     let root = place.ground.folder("pages", None)?;
     place.ground.file("pages/index.html", "a page\n".repeat(88))?;
     let http = "keepalive_requests 1000000000; sendfile on; tcp_nopush on;";
-    let server = servers::nginx(place.ground, Pages { root: &root, workers: 1, http }, place.server())?;
+    let server =
+        servers::nginx(place.ground, Pages { root: &root, workers: 1, user: "root", http }, place.server())?;
     let job = Job::new("wrk").words("--latency -t1 -d2s -c").arg(connections);
     let job = job.arg(format!("http://127.0.0.1:{}/", server.port)).on(place.client());
     let client = place.ground.run(job, LIMIT)?;

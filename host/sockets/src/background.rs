@@ -16,9 +16,9 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Resource, getrlimit};
 
 use crate::answers::take_postponed;
+use crate::carried::Carried;
 use crate::copies;
 use crate::datagrams::DatagramSocket;
-use crate::carried::Carried;
 use crate::datagrams::flow::{Flow, released};
 use crate::datagrams::table::sockets;
 use crate::deaths::end_of;

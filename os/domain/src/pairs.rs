@@ -5,6 +5,8 @@
 //! pair. Who lets the other in hands out a memory, which both map. Over the connection both say which socket is connected to which, each by the kernel's word for the other's, and agree on a slot. Nobody
 //! waits: what is not known yet is asked for again, and a process that is stopped leaves its own connections as they are.
 //!
+//! Processes of other users are met where that is asked for ([`others`], record 0082).
+//!
 //! What a slot stands for, where it lies in the memory and what is written there, others know. The kernel is asked by who opens the pairs: this asks nothing of a socket
 //! itself.
 

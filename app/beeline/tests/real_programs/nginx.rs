@@ -44,7 +44,7 @@ pub fn fetched(ground: &Ground, seen: &mut Seen, port: u16, times: u32) -> Resul
 
 fn served(ground: &Ground, seen: &mut Seen, http: &str, is_kept: bool) -> Result<(), BenchError> {
     let root = pages(ground)?;
-    let server = servers::nginx(ground, Pages { root: &root, workers: 3, http }, None)?;
+    let server = servers::nginx(ground, Pages { root: &root, workers: 3, user: "root", http }, None)?;
     let requests = wrk(ground, seen, server.port, is_kept)?;
     logged(ground, server, requests)
 }
@@ -70,6 +70,21 @@ fn nginx_serves_kept_connections() {
     both(&["nginx", "wrk"], carried, |ground, seen| served(ground, seen, http, true));
 }
 
+/// As Debian configures it: the workers are another user's than their clients.
+#[test]
+fn nginx_serves_clients_of_another_user() {
+    const WORKERS: &str = "www-data";
+    let carried = Carried::ByWindows { at_least: 1_000_000 };
+    both(&["nginx", "wrk"], carried, |ground, seen| {
+        ground.share_with(WORKERS)?;
+        let (root, http) = (pages(ground)?, "keepalive_requests 100000;");
+        let pages = Pages { root: &root, workers: 3, user: WORKERS, http };
+        let server = servers::nginx(ground, pages, None)?;
+        let requests = wrk(ground, seen, server.port, true)?;
+        logged(ground, server, requests)
+    });
+}
+
 #[test]
 fn nginx_serves_kept_connections_by_sendfile_and_cork() {
     let carried = Carried::ByWindows { at_least: 1_000_000 };
@@ -88,7 +103,7 @@ fn nginx_serves_large_pages() {
     for http in ["", BY_SENDFILE_AND_CORK] {
         both(&["nginx", "curl"], LARGE, |ground, seen| {
             let root = pages(ground)?;
-            let server = servers::nginx(ground, Pages { root: &root, workers: 3, http }, None)?;
+            let server = servers::nginx(ground, Pages { root: &root, workers: 3, user: "root", http }, None)?;
             fetched(ground, seen, server.port, 10)?;
             logged(ground, server, 10)
         });

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use beeline_socket_rules::{Rules, Why};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 use support::*;
 
 /// A byte of the first message that says that the messages are over.
@@ -287,6 +287,8 @@ fn bytes_of_a_process_that_was_killed_cannot_be_given_back() {
             }
             let own = rustix::process::getpid();
             let _killer = in_child(|| {
+                // It has something to say behind the end of who made it.
+                set_parent_process_death_signal(None).unwrap();
                 kill_process(own, Signal::KILL).unwrap();
                 // The kernel has closed its sockets once nobody has this pipe open but this child.
                 tell.write_all(&[0]).unwrap();

@@ -184,6 +184,8 @@ pub fn in_child(part: impl FnOnce()) -> Pid {
 pub fn in_fork(sockets: &Sockets, part: impl FnOnce()) -> Pid {
     sockets.before_fork();
     let child = in_child(|| {
+        // It may have its connections longer than its parent.
+        rustix::process::set_parent_process_death_signal(None).unwrap();
         sockets.in_child();
         part();
     });

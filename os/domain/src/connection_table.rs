@@ -100,6 +100,10 @@ impl ConnectionEnds {
         ConnectionEnds { protocol: Protocol::Udp, namespace_cookie, tuple: Tuple::new(local, remote) }
     }
 
+    pub(crate) fn is_connection(&self) -> bool {
+        self.protocol == Protocol::Tcp
+    }
+
     /// Those of a connected socket.
     ///
     /// # Errors
@@ -267,12 +271,16 @@ impl OthersConnectionTable {
     /// user's own table: of two users who both do so, each with the other's table, the second one finds the first.
     ///
     /// # Errors
-    /// The file was cut; its descriptor was lost; this process was forked from the one that opened it.
+    /// The file was cut, or removed; its descriptor was lost; this process was forked from the one that opened it.
     pub fn find(&self, ends: &ConnectionEnds) -> Result<OtherProcess, RegistryError> {
         let Some(spot) = ends.spot(&self.table) else { return Ok(OtherProcess::SameSocket) };
         match look(&self.table.check()?, spot)? {
             Some(found) => Ok(who(found, self.members.member_at(found.place)?)),
-            None => Ok(OtherProcess::NotYet),
+            None => {
+                // Whoever has made another one since is in that.
+                self.table.check_name()?;
+                Ok(OtherProcess::NotYet)
+            }
         }
     }
 

@@ -35,8 +35,6 @@ use crate::{
     Answer, Domain, DomainConfig, Notifications, Offer, OfferOptions, Peer, Refusal, Reply, Service,
 };
 
-/// Threads that connect at the same time: each may meet a process that is stopped.
-const MAX_OPENING: usize = 8;
 /// How long such a thread waits for a process.
 const OPENING_TIMEOUT: Duration = Duration::from_secs(2);
 /// Version and bytes of the memory, and number and place of who connects.
@@ -297,7 +295,7 @@ impl Pairs {
             Standing::None => return self.open(process),
         }
         let Some(other) = (self.core.socket_of)(&ends.mirrored()) else { return };
-        if !self.core.may_have(process, other) {
+        if !self.core.may_have(process, ends, other) {
             return;
         }
         let mut links = self.core.links();
@@ -307,7 +305,7 @@ impl Pairs {
 
     /// Looks whether the other end is another user's, and who of its processes has it.
     fn meet_another_user(&self, own_cookie: u64, ends: &ConnectionEnds) {
-        let Some(others) = &self.core.others else { return };
+        let Some(others) = self.core.others.as_ref().filter(|_| ends.is_connection()) else { return };
         let Some(other) = (self.core.socket_of)(&ends.mirrored()) else { return };
         if other.uid == self.core.own_uid {
             return;
@@ -321,10 +319,9 @@ impl Pairs {
 
     /// Has a thread connect to a process.
     fn open(&self, process: ProcessKey) {
-        let user = self.core.others.as_ref().and_then(|others| others.user(process.uid));
-        let domain = user.map_or_else(|| self.domain.clone(), |user| user.domain.clone());
+        let Some(domain) = self.domain_of(process.uid) else { return };
         let mut links = self.core.links();
-        if links.count().1 >= MAX_OPENING || !matches!(links.standing(process), Standing::None) {
+        if !links.may_open(process) {
             return;
         }
         links.begin(process);
@@ -345,12 +342,29 @@ impl Pairs {
         }
     }
 
+    /// The domain in which processes of a user are; none of another user whose domain is not open.
+    fn domain_of(&self, uid: u32) -> Option<Domain> {
+        if uid == self.core.own_uid {
+            return Some(self.domain.clone());
+        }
+        Some(self.core.others.as_ref()?.user(uid)?.domain.clone())
+    }
+
     /// Whether this process wants the connection that another one announces, and the kernel has both sockets as it says.
     fn is_shared(&self, process: ProcessKey, message: Message) -> bool {
-        let wanted = self.core.links().wanted.get(&message.cookies.other).copied();
-        wanted
-            .and_then(|wanted| (self.core.socket_of)(&wanted.ends.mirrored()))
-            .is_some_and(|other| other.cookie == message.cookies.own && self.core.may_have(process, other))
+        let links = self.core.links();
+        let wanted = links.wanted.get(&message.cookies.other).copied();
+        // Another user may say it as often as it likes.
+        if links.have_agreed_on(process, message.cookies.mirrored()) {
+            return true;
+        }
+        drop(links);
+        wanted.is_some_and(|Wanted { ends, .. }| {
+            let other = (self.core.socket_of)(&ends.mirrored());
+            other.is_some_and(|other| {
+                other.cookie == message.cookies.own && self.core.may_have(process, &ends, other)
+            })
+        })
     }
 }
 
@@ -366,9 +380,10 @@ impl Drop for Pairs {
 }
 
 impl Core {
-    /// Whether a process may say that it has a socket: another user's only of those of its user.
-    fn may_have(&self, process: ProcessKey, socket: OtherSocket) -> bool {
-        process.uid == self.own_uid || process.uid == socket.uid
+    /// Whether a process may say that it has a socket: another user's only of those of its user, and no socket of UDP. Who closes
+    /// one can go on to say that it has it, when somebody else has its address; a connection has an end that both see.
+    fn may_have(&self, process: ProcessKey, ends: &ConnectionEnds, socket: OtherSocket) -> bool {
+        process.uid == self.own_uid || ends.is_connection() && process.uid == socket.uid
     }
 
     /// Whether who comes is the process that has the place of its number in its user's table.

@@ -21,7 +21,7 @@ pub(crate) struct Cookies {
 }
 
 impl Cookies {
-    fn mirrored(self) -> Self {
+    pub(super) fn mirrored(self) -> Self {
         Cookies { own: self.other, other: self.own }
     }
 }

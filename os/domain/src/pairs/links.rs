@@ -3,13 +3,13 @@
 //! Either process may connect. Where both do at once, the connection of the one with the smaller number stays: it refuses the other,
 //! which takes it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
 use beeline_mmio::Region;
 
-use super::agreements::{Agreements, Heard, Message, SLOTS, Saying};
+use super::agreements::{Agreements, Cookies, Heard, Message, SLOTS, Saying};
 use crate::connection_table::ConnectionEnds;
 use crate::{Admitted, Connection, Disposer, Notifications, Notified, Peer, PeerId};
 
@@ -17,8 +17,17 @@ use crate::{Admitted, Connection, Disposer, Notifications, Notified, Peer, PeerI
 const MESSAGES_A_TURN: usize = 64;
 /// Messages that wait for a turn, at most: more than an honest process has.
 const MAX_INCOMING: usize = 4 * SLOTS as usize;
-/// Processes of other users that are let in, at most.
-const MAX_OTHERS: usize = 512;
+/// Processes of other users with which there is a connection of the domain, or is being made one, at most: of all of them, and of one.
+const MAX_OTHERS: usize = 256;
+const MAX_OF_USER: usize = 128;
+/// Other users with processes among those, at most: for each there is a thread here.
+pub(super) const MAX_USERS: usize = 16;
+/// Threads that connect at the same time: each may meet a process that is stopped. Those to other users, and to one of them, take no place of the own user's.
+const MAX_OPENING: usize = 8;
+const MAX_OPENING_TO_OTHERS: usize = 4;
+const MAX_OPENING_TO_USER: usize = 2;
+/// What a process of another user may say that cannot be; more ends its connection, since each has cost a question to the kernel.
+const MAX_WRONG: u64 = 64;
 /// How long a process that did not let this one in is left alone.
 const LEFT_ALONE: Duration = Duration::from_millis(100);
 
@@ -168,7 +177,10 @@ impl Links {
         }
         if is_awaited {
             self.all.remove(&process);
-            self.left_alone.insert(process, Instant::now() + LEFT_ALONE);
+            let now = Instant::now();
+            // Another user names as many processes as it likes.
+            self.left_alone.retain(|_, until| *until > now);
+            self.left_alone.insert(process, now + LEFT_ALONE);
         }
         None
     }
@@ -176,7 +188,7 @@ impl Links {
     /// Another process has connected; `false` where it is to take this one's connection. `memory` is what it gets.
     pub(super) fn let_in(&mut self, process: ProcessKey, peer: &Peer, memory: Region) -> bool {
         let is_free = match self.all.get(&process) {
-            None => process.uid == self.own.uid || self.have_room_for_others(),
+            None => self.have_room_for(process),
             // By the numbers alone: of two user namespaces each has uids of its own.
             Some(Link { end: End::Opening, .. }) => process.number < self.own.number,
             Some(link) => link.has_ended(),
@@ -218,12 +230,23 @@ impl Links {
 
     /// What others have said, some of each. A process whose answers do not leave is not heard.
     pub(super) fn hear(&mut self) -> Vec<(ProcessKey, Message)> {
-        self.keep(|_, link| !link.has_ended());
-        let (mut heard, mut wrong) = (Vec::new(), 0);
+        let own = self.own.uid;
+        self.keep(|process, link| {
+            let is_liar = process.uid != own && link.agreements.wrong() > MAX_WRONG;
+            !(link.has_ended() || is_liar && link.is_let_go())
+        });
+        let (mut heard, mut wrong, mut heard_of_others) = (Vec::new(), 0, 0);
         for (process, link) in &mut self.all {
             for _ in link.outgoing.len()..MESSAGES_A_TURN {
+                // All of them together take no more of a turn than one process of the own user.
+                if process.uid != own && heard_of_others >= MESSAGES_A_TURN {
+                    break;
+                }
                 match link.next() {
-                    Some(Some(message)) => heard.push((*process, message)),
+                    Some(Some(message)) => {
+                        heard_of_others += usize::from(process.uid != own);
+                        heard.push((*process, message));
+                    }
                     Some(None) => wrong += 1,
                     None => break,
                 }
@@ -315,7 +338,7 @@ impl Links {
         else {
             return;
         };
-        let cookies = super::agreements::Cookies { own: own_cookie, other: other_cookie };
+        let cookies = Cookies { own: own_cookie, other: other_cookie };
         link.outgoing.extend(link.agreements.announce(cookies));
         wanted.process = Some(process);
     }
@@ -327,9 +350,40 @@ impl Links {
         }
     }
 
-    /// Each of them has a mapped memory here, whatever it does with it.
-    fn have_room_for_others(&self) -> bool {
-        self.all.keys().filter(|process| process.uid != self.own.uid).count() < MAX_OTHERS
+    /// Whether one more process may be there: each has a mapped memory here, whatever it does with it.
+    fn have_room_for(&self, process: ProcessKey) -> bool {
+        let others = || self.all.keys().filter(|other| other.uid != self.own.uid);
+        let users: BTreeSet<u32> = others().map(|other| other.uid).collect();
+        let of_user = others().filter(|other| other.uid == process.uid).count();
+        process.uid == self.own.uid
+            || others().count() < MAX_OTHERS
+                && of_user < MAX_OF_USER
+                && (users.len() < MAX_USERS || users.contains(&process.uid))
+    }
+
+    /// Whether a thread may begin to connect to a process.
+    pub(super) fn may_open(&mut self, process: ProcessKey) -> bool {
+        let (own, uid) = (self.own.uid, process.uid);
+        let opening = |is_meant: &dyn Fn(u32) -> bool| {
+            let is_opening = |link: &Link| matches!(link.end, End::Opening);
+            self.all.iter().filter(|(other, link)| is_opening(link) && is_meant(other.uid)).count()
+        };
+        let is_free = match uid == own {
+            true => opening(&|other| other == own) < MAX_OPENING,
+            false => {
+                opening(&|other| other != own) < MAX_OPENING_TO_OTHERS
+                    && opening(&|other| other == uid) < MAX_OPENING_TO_USER
+                    && self.have_room_for(process)
+            }
+        };
+        is_free && matches!(self.standing(process), Standing::None)
+    }
+
+    /// Whether a process has been told already that this one has the connection: the kernel need not be asked again.
+    pub(super) fn have_agreed_on(&self, process: ProcessKey, cookies: Cookies) -> bool {
+        let link = self.all.get(&process);
+        link.and_then(|link| link.agreements.agreed(cookies.own))
+            .is_some_and(|(other, _)| other == cookies.other)
     }
 
     pub(super) fn release(&mut self, own_cookie: u64) {
@@ -394,6 +448,14 @@ impl Link {
         self.shared().is_some_and(|(peer, _)| peer.departure().is_some())
     }
 
+    /// Ends the connection of one who has connected; that to an owner ends when it is dropped.
+    fn is_let_go(&self) -> bool {
+        if let End::Owner { peer, .. } = &self.end {
+            peer.disconnect();
+        }
+        true
+    }
+
     fn is_of(&self, id: PeerId) -> bool {
         matches!(&self.end, End::Owner { peer, .. } if peer.id() == id)
     }
@@ -448,6 +510,41 @@ mod tests {
         fn departed(&mut self, _: &Peer) {}
     }
 
+    fn process(uid: u32, number: u64) -> ProcessKey {
+        ProcessKey { uid, number: NonZeroU64::new(number).unwrap() }
+    }
+
+    #[test]
+    fn other_users_take_a_part_of_what_there_is_and_none_of_the_own_users() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = DomainConfig { root: Some(dir.path().to_owned()), name: "d".to_owned() };
+        let domain = Domain::open(&config).unwrap();
+        let (peers, connected) = channel();
+        let _offer = domain.offer("name", Box::new(Peers(peers))).unwrap();
+        let (_connection, _) = domain.connect("name", b"", &[]).unwrap();
+        let peer = connected.recv().unwrap();
+        let mut links = Links::new(process(0, 5), Disposer::default());
+        // One user names as many processes as it likes, and lets nobody in.
+        let may_begin = |links: &mut Links, process| {
+            let may = links.may_open(process);
+            may.then(|| links.begin(process)).is_some()
+        };
+        assert_eq!((1..100).filter(|n| may_begin(&mut links, process(7, *n))).count(), MAX_OPENING_TO_USER);
+        assert_eq!((1..100).filter(|uid| may_begin(&mut links, process(10 + uid, 1))).count(), 2);
+        assert_eq!((1..100).filter(|n| may_begin(&mut links, process(0, *n))).count(), MAX_OPENING);
+        let all: Vec<ProcessKey> = links.all.keys().copied().collect();
+        all.into_iter().for_each(|process| _ = links.opened(process, Err(NotOpened::Absent)));
+        assert!(!links.may_open(process(7, 1)), "it is left alone");
+        // Those that come.
+        let let_in = |links: &mut Links, process| links.let_in(process, &peer, Region::private(64));
+        assert_eq!((1..1000).filter(|n| let_in(&mut links, process(7, *n))).count(), MAX_OF_USER);
+        assert!((8..7 + MAX_USERS as u32).all(|uid| let_in(&mut links, process(uid, 1))));
+        assert!(!let_in(&mut links, process(99, 1)), "of too many users");
+        assert_eq!((1..1000).filter(|n| let_in(&mut links, process(8, *n))).count(), MAX_OF_USER - 1 - 14);
+        assert!(!links.may_open(process(9, 2)), "of too many processes");
+        assert!(let_in(&mut links, process(0, 201)) && links.may_open(process(0, 202)));
+    }
+
     #[test]
     fn where_both_connect_the_connection_of_the_smaller_number_stays() {
         let dir = tempfile::tempdir().unwrap();
@@ -461,8 +558,7 @@ mod tests {
             let memory = Region::private(64);
             (Ok(Opened { connection, notifications, memory }), connected.recv().unwrap())
         };
-        let [smaller, own, larger] =
-            [3, 5, 7].map(|number| ProcessKey { uid: 0, number: NonZeroU64::new(number).unwrap() });
+        let [smaller, own, larger] = [3, 5, 7].map(|number| process(0, number));
         let mut links = Links::new(own, Disposer::default());
         for other in [smaller, larger] {
             links.begin(other);

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use beeline_tcp::OtherSocket;
 
+use super::links::MAX_USERS;
 use crate::connection_table::{ConnectionEnds, OtherProcess, OthersConnectionTable};
 use crate::shared_connection::OtherEnd;
 use crate::{Admissions, Admitted, Domain, DomainConfig, uid};
@@ -98,12 +99,44 @@ impl Others {
                 Known::Closed { until: Instant::now() + LEFT_ALONE }
             }
         };
-        self.lock().insert(uid, known);
+        let unneeded = self.insert(uid, known);
+        drop(unneeded);
         self.user(uid)
+    }
+
+    /// Keeps what is known of a user; returns whom there is no room for then: one that is closed, or is opened again when it is needed. What is connected by it
+    /// stays.
+    fn insert(&self, uid: u32, known: Known) -> Option<Known> {
+        let mut users = self.lock();
+        users.insert(uid, known);
+        if users.len() <= MAX_USERS {
+            return None;
+        }
+        let others = || users.iter().filter(|(other, _)| **other != uid);
+        let closed = others().find(|(_, known)| matches!(known, Known::Closed { .. }));
+        let unneeded = closed.or_else(|| others().next()).map(|(other, _)| *other);
+        unneeded.and_then(|other| users.remove(&other))
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, Known>> {
         // Changed by single inserts.
         self.by_uid.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_users_those_are_forgotten_that_are_closed_and_never_the_last() {
+        let others = Others::new(DomainConfig::default());
+        let closed = || Known::Closed { until: Instant::now() };
+        for uid in 0..10 * MAX_USERS as u32 {
+            let forgotten = others.insert(uid, closed());
+            assert_eq!(forgotten.is_some(), uid >= MAX_USERS as u32);
+            assert!(others.lock().contains_key(&uid) && others.lock().len() <= MAX_USERS);
+        }
     }
 }

@@ -38,6 +38,8 @@ static ENDING_SIGNALS: AtomicU64 = AtomicU64::new(0);
 
 /// How long it is waited until the other process of a connection answers that it has back what was not received: where somebody else is about to use it, and before a fork.
 const HANDED_OVER_WITHIN: Duration = Duration::from_millis(500);
+/// The same for each of many connections, where others have not been.
+const HANDED_OVER_AT_ONCE: Duration = Duration::from_millis(20);
 const SETTLED_WITHIN: Duration = Duration::from_millis(20);
 
 /// A connection that the engine knows by its number.
@@ -180,6 +182,11 @@ fn engine() -> Option<&'static Sockets> {
     // Now: programs clear their environment (nginx), and the domain is opened later.
     let root = std::env::var_os(ROOT_VARIABLE);
     let domain = DomainConfig { root: root.map(Into::into), name: settings.rules().domain.clone() };
+    if settings.rules().other_users && is_one_users(&domain) && settings.rules().log >= Level::Warn {
+        eprintln!(
+            "beeline: other_users = true meets nobody: BEELINE_ROOT is one folder; name each user's own with %u for the uid"
+        );
+    }
     if let Err(error) = Domain::check(&domain) {
         if settings.rules().log >= Level::Error {
             say(&error);
@@ -189,6 +196,14 @@ fn engine() -> Option<&'static Sockets> {
     let mut sockets = Sockets::new(settings, domain);
     sockets.set_sleep(cancellation::sleep);
     Some(Box::leak(Box::new(sockets)))
+}
+
+/// Whether the folder of the domains is named, and is the same for all users.
+fn is_one_users(domain: &DomainConfig) -> bool {
+    domain
+        .root
+        .as_ref()
+        .is_some_and(|root| !root.as_os_str().as_encoded_bytes().windows(2).any(|two| two == b"%u"))
 }
 
 /// Says on standard error why the library does nothing in this process.
@@ -272,14 +287,17 @@ pub fn set_ends_calls(signal: c_int, ends: bool) {
     }
 }
 
-/// As [`hand_over`], of a connection that this process may never use: what another one of its family has used since a fork stays as it is.
-pub fn hand_over_if_unused(number: c_int, why: Why) {
-    origin::share(number);
-    if let Some(known) = known(number) {
+/// As [`hand_over`], of connections that this process may never use: what another one of its family has used since a fork stays as it is. Behind one whose other
+/// process has not answered in time the next have less of it: they may be of the same process, which is stopped.
+pub fn hand_over_if_unused(numbers: impl Iterator<Item = c_int>, why: Why) {
+    let mut within = HANDED_OVER_WITHIN;
+    for number in numbers {
+        origin::share(number);
+        let Some(known) = known(number) else { continue };
         guarded(|| {
-            let until = Instant::now() + HANDED_OVER_WITHIN;
-            if !known.sockets.hand_over_if_unused(known.socket, why, until) {
+            if !known.sockets.hand_over_if_unused(known.socket, why, Instant::now() + within) {
                 let _ = known.sockets.reset(known.socket);
+                within = (within / 2).max(HANDED_OVER_AT_ONCE);
             }
         });
     }
@@ -303,7 +321,7 @@ pub fn begin_leaving() -> bool {
 /// Behind [`begin_leaving`], and once no set has a bell: every connection becomes the kernel's, and the library leaves the process with its threads.
 #[cold]
 pub fn leave(why: Why) {
-    known_numbers().for_each(|number| hand_over_if_unused(number, why));
+    hand_over_if_unused(known_numbers(), why);
     let rest = if why == Why::Seccomp { Rest::IsLost } else { Rest::IsDone };
     let numbers = 0..origin::end();
     if sockets().is_none_or(|sockets| guarded(|| sockets.leave(numbers.clone(), rest))) {

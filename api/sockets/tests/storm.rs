@@ -48,6 +48,19 @@ impl Server {
         Left::of(&self.line())
     }
 
+    /// What it has when nothing of what was closed goes on in the background.
+    fn rests(&mut self) -> Left {
+        let mut last = self.left();
+        loop {
+            std::thread::sleep(Duration::from_millis(200));
+            let now = self.left();
+            if now == last {
+                return now;
+            }
+            last = now;
+        }
+    }
+
     /// What it has no more than before, as soon as it has seen that the other process has ended.
     fn settles(&mut self, before: &Left) {
         let started = Instant::now();
@@ -68,7 +81,7 @@ impl Server {
 }
 
 /// What a process has while no connection is open.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 struct Left {
     descriptors: u64,
     threads: u64,
@@ -112,7 +125,7 @@ fn each_connection_of_a_storm_is_answered_and_leaves_nothing_behind() {
     let program = ground.compile("storm.c", &["-pthread"]);
     let mut server = Server::start(&ground, &program);
     let first = client(&ground, &program, &server.port, THREADS, EACH);
-    let before = server.left();
+    let before = server.rests();
     let second = client(&ground, &program, &server.port, THREADS, EACH);
     server.settles(&before);
     for run in [&first, &second] {
@@ -133,7 +146,7 @@ fn client_that_is_killed_in_a_storm_leaves_nothing_at_the_server_which_answers_t
     let mut server = Server::start(&ground, &program);
     let all = client(&ground, &program, &server.port, 4, 50);
     assert!(all.out.contains("answered 400 lost 0"), "{all:?}");
-    let before = server.left();
+    let before = server.rests();
     for round in 0..10 {
         let mut killed = ground.at_once(&program);
         let mut killed = killed.args([&server.port, "6", "1000000"]).stdout(Stdio::null()).spawn().unwrap();

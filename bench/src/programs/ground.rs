@@ -135,6 +135,9 @@ impl Ground {
             None => rustix::process::geteuid().as_raw().to_string(),
             Some(user) => {
                 let said = Command::new("id").args(["-u", user]).output()?;
+                if !said.status.success() {
+                    return Err(failed(user, "there is no such user"));
+                }
                 String::from_utf8_lossy(&said.stdout).trim().to_owned()
             }
         };

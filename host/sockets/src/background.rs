@@ -104,6 +104,8 @@ struct Wanted {
     whose: Whose,
     cookie: u64,
     ends: ConnectionEnds,
+    /// Nobody has looked yet whether it is in a set that was not seen.
+    is_new: bool,
     since: Instant,
     due: Instant,
 }
@@ -141,7 +143,7 @@ impl Background {
 
     fn look_for(self: &Arc<Self>, place: &Place, whose: Whose, cookie: u64, ends: ConnectionEnds) {
         let now = Instant::now();
-        let wanted = Wanted { whose, cookie, ends, since: now, due: now };
+        let wanted = Wanted { whose, cookie, ends, is_new: true, since: now, due: now };
         self.ask(Job::Meet(wanted));
         self.start(place);
     }
@@ -336,6 +338,7 @@ impl Worker<'_> {
             self.pairs.empty_slots(|memory, slot| PairMemory::empty_windows(memory, SLOTS, slot));
             let now = Instant::now();
             self.talk.took(turned, now);
+            self.look_for_unseen_sets(now);
             let wanted = std::mem::take(&mut self.wanted);
             self.wanted = wanted.into_iter().filter_map(|wanted| self.ask(wanted, now)).collect();
             self.bury();
@@ -371,9 +374,6 @@ impl Worker<'_> {
             && wanted.whose.is_still(wanted.cookie)
         {
             wanted.whose.list(row);
-        }
-        if wanted.whose.is_still(wanted.cookie) && self.unseen.have(wanted.whose.number()) {
-            return wanted.whose.forbid(Why::Poll);
         }
         self.wanted.push(wanted);
     }
@@ -436,6 +436,22 @@ impl Worker<'_> {
         is_rung
     }
 
+    /// Looks whether connections that were just nominated are waited for in sets that nobody sees; a look is for all of them.
+    fn look_for_unseen_sets(&mut self, now: Instant) {
+        let new = self.wanted.iter().filter(|wanted| wanted.is_new);
+        let numbers: Vec<RawFd> = new.map(|wanted| wanted.whose.number()).collect();
+        if numbers.is_empty() || self.unseen.due() > now {
+            return;
+        }
+        let are_waited_for = self.unseen.have_any(&numbers);
+        for wanted in self.wanted.iter_mut().filter(|wanted| wanted.is_new) {
+            wanted.is_new = false;
+            if are_waited_for && wanted.whose.is_still(wanted.cookie) {
+                wanted.whose.forbid(Why::Poll);
+            }
+        }
+    }
+
     /// Asks for a connection that is due; returns it where it is to be asked for again.
     fn ask(&mut self, mut wanted: Wanted, now: Instant) -> Option<Wanted> {
         if wanted.due > now {
@@ -444,6 +460,10 @@ impl Worker<'_> {
         if !wanted.whose.is_still(wanted.cookie) {
             self.pairs.release(wanted.cookie);
             return None;
+        }
+        if wanted.is_new {
+            wanted.due = self.unseen.due();
+            return Some(wanted);
         }
         match self.pairs.meet(wanted.cookie, &wanted.ends) {
             Ok(Met::NotYet) => {

@@ -4,6 +4,7 @@ use beeline_ledger::Path;
 use beeline_socket_rules::Windows;
 use beeline_stream::TcpError;
 
+use crate::answers::postpone;
 use crate::endpoint::{Endpoint, Stage, Writer};
 use crate::held;
 
@@ -47,15 +48,19 @@ impl Endpoint {
         if !self.is_settled() && !self.claims_for_loss() {
             return;
         }
-        // What a sender looks at by itself is done by whoever has the lock. For an order it is waited for, and where who has it may have looked before
-        // it was asked for what is lost.
+        // What a sender looks at by itself is done by whoever has the lock. For an order it is waited for.
         let agreed = self.agreed();
         let is_asked = agreed.as_ref().is_some_and(|(_, agreed)| agreed.slot.is_asked_down());
-        let is_kept = self.stage() == Stage::Forbidden || agreed.is_some_and(|(_, agreed)| agreed.is_kept);
         // Also where a program that sends has the lock: nobody rings again for what is listed.
         self.tell_why(self.is_held());
-        let writer = if is_asked || is_kept { Some(self.lock_writer()) } else { self.try_lock_writer() };
-        let Some(mut writer) = writer else { return };
+        let writer = if is_asked { Some(self.lock_writer()) } else { self.try_lock_writer() };
+        let Some(mut writer) = writer else {
+            // It may have looked before it was asked for what is lost. A send can be long, and others wait for this thread.
+            if agreed.is_some_and(|(_, agreed)| agreed.is_kept) {
+                postpone();
+            }
+            return;
+        };
         if self.stage() == Stage::Forbidden {
             self.send_no_more(&mut writer, None);
         }

@@ -15,10 +15,10 @@ use crate::readiness::Sets;
 
 /// What `readlink` says of the descriptor of a set.
 const OF_A_SET: &[u8] = b"anon_inode:[eventpoll]";
-/// Numbers above that of a connection that are looked at, too: the set of a runtime that is made behind its first connection.
-const ABOVE: RawFd = 16;
+/// Numbers above those of connections that are looked at, too: the set of a runtime that is made behind its first connection.
+const ABOVE: RawFd = 64;
 /// Of the time of the thread, at most one part in so many goes into looking.
-const SELDOM: u32 = 100;
+const SELDOM: u32 = 20;
 
 /// Finds connections in sets that were made by nobody the library knows of.
 #[derive(Debug)]
@@ -34,15 +34,21 @@ impl UnseenSets {
         UnseenSets { known, were_found: false, next_look: Instant::now() }
     }
 
-    /// Whether a connection is waited for by calls that nobody sees, as far as that can be known now.
+    /// When it can be said of connections whether they are in such a set.
+    pub(crate) fn due(&self) -> Instant {
+        self.next_look
+    }
+
+    /// Whether any of these connections is waited for by calls that nobody sees, as far as that can be known now.
     ///
-    /// It costs a `readlink` for each descriptor with a lower number that is no connection, and nothing where it was just done: of connections that come
-    /// at once the first is looked for.
-    pub(crate) fn have(&mut self, connection: RawFd) -> bool {
+    /// It costs a `readlink` for each descriptor that is no connection, up to the highest of theirs.
+    pub(crate) fn have_any(&mut self, connections: &[RawFd]) -> bool {
         let begun = Instant::now();
-        if !self.were_found && begun >= self.next_look {
+        if let Some(highest) = connections.iter().max()
+            && !self.were_found
+        {
             self.were_found =
-                (0..connection + ABOVE).any(|set| self.is_unseen(set) && has_member(set, connection));
+                (0..highest + ABOVE).any(|set| self.is_unseen(set) && has_member(set, connections));
             let took: Duration = begun.elapsed();
             self.next_look = begun + took * SELDOM;
         }
@@ -50,7 +56,7 @@ impl UnseenSets {
     }
 
     fn is_unseen(&self, number: RawFd) -> bool {
-        // No file is opened for the list of descriptors: it would take a number that the program may be about to get.
+        // No file is opened to list the descriptors: it would take a number that the program may be about to get. Of a set that is found one is.
         numbers::number(number).is_some_and(|number| !number.is_known())
             && self.known.find(number).is_none()
             && readlink(format!("/proc/self/fd/{number}"), Vec::new())
@@ -58,10 +64,9 @@ impl UnseenSets {
     }
 }
 
-/// Whether a set has a member, by what the kernel says of the set: a line for each, `tfd:`, its number and more.
-fn has_member(set: RawFd, member: RawFd) -> bool {
+/// Whether a set has one of these, by what the kernel says of the set: a line for each member, `tfd:`, its number and more.
+fn has_member(set: RawFd, connections: &[RawFd]) -> bool {
     let said = std::fs::read_to_string(format!("/proc/self/fdinfo/{set}")).unwrap_or_default();
-    said.lines()
-        .filter_map(|line| line.strip_prefix("tfd:"))
-        .any(|line| line.split_whitespace().next().and_then(|number| number.parse().ok()) == Some(member))
+    let members = said.lines().filter_map(|line| line.strip_prefix("tfd:")?.split_whitespace().next());
+    members.filter_map(|number| number.parse().ok()).any(|member| connections.contains(&member))
 }

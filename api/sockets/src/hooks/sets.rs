@@ -115,9 +115,7 @@ pub fn leave(number: c_int, why: Why) {
 
 /// A child of fork is about to wait at its parent's set: what nobody has used since is the kernel's before, for all of the family.
 fn give_back_inherited(set: &Set<Carried>) {
-    guarded(|| set.inherited_connections())
-        .into_iter()
-        .for_each(|member| hand_over_if_unused(member, Why::SetShared));
+    hand_over_if_unused(guarded(|| set.inherited_connections()).into_iter(), Why::SetShared);
 }
 
 /// Whether a set has the number, or it is one.

@@ -147,9 +147,15 @@ int main(int arguments, char **argument)
 	each = atoi(argument[3]);
 	/* Twice: what is left behind the first time is once for a process. */
 	for (int round = 0; round < 2; round++) {
+		struct resources last = { 0 }, now;
+
 		run(atoi(argument[2]));
-		usleep(300000);
-		say_resources("client", "left", round, resources());
+		/* Until nothing of what was closed goes on in the background. */
+		while (now = resources(), memcmp(&now, &last, sizeof now)) {
+			last = now;
+			usleep(200000);
+		}
+		say_resources("client", "left", round, now);
 	}
 	printf("answered %ld lost %ld carried %ld\n", answered, lost, carried);
 	return 0;

@@ -125,7 +125,7 @@ prepared! {
     "freopen", "freopen64" = streams::before_reopen;
     "preadv2", "preadv64v2", "pwritev2", "pwritev64v2" = options::before_call_with_offset;
     "closefrom" = numbers::before_closefrom;
-    "execl", "execle", "execlp", "execv", "execve", "execvp", "execvpe", "fexecve", "execveat" = programs::before_program;
+    "execl", "execle", "execlp", "execv", "execve", "execvp", "execvpe", "fexecve", "execveat" = programs::before_exec;
     "posix_spawn", "posix_spawnp", "system", "__libc_system", "popen", "_IO_popen", "wordexp" = programs::before_program;
     "posix_spawn_file_actions_adddup2" = programs::before_copy_for_program;
     "_exit", "_Exit" = programs::before_exit;

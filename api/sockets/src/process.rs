@@ -275,6 +275,13 @@ pub fn pay_all() {
     }
 }
 
+/// As [`pay_all`], of a process that becomes another program.
+pub fn leave_for_program() {
+    if let Some(sockets) = sockets().filter(|_| owns_tables()) {
+        guarded(|| sockets.leave_for_program());
+    }
+}
+
 /// Says whether a signal ends a call that it interrupts; otherwise the call is made again.
 pub fn set_ends_calls(signal: c_int, ends: bool) {
     let bit = 1u64 << (signal.cast_unsigned() % u64::BITS);

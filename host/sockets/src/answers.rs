@@ -111,6 +111,12 @@ impl Endpoint {
         writer.debt = None;
         false
     }
+
+    /// Has this direction end behind bytes that are owed; `false` where none are.
+    pub(crate) fn shuts_behind_owed(writer: &mut Writer) -> bool {
+        // In one step: who pays the last byte lets the socket go.
+        writer.debt.as_ref().is_some_and(|debt| locked(debt).shut_behind()) || Self::owes(writer)
+    }
 }
 
 impl Writer {

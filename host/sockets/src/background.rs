@@ -422,7 +422,7 @@ impl Worker<'_> {
         let said = notifications.iter().map(|said| PollFd::new(said, PollFlags::IN));
         let mut watched: Vec<_> =
             std::iter::once(PollFd::new(&ringing, PollFlags::IN)).chain(ends).chain(said).collect();
-        watched.extend(full.iter().map(|socket| debts::room_in(socket)));
+        watched.extend(full);
         // Every signal is blocked here.
         let _ = poll_for(&mut watched, left);
         let mut has_ended =

@@ -6,12 +6,14 @@
 //! its own, so that a program that closes its number loses nothing.
 
 use std::collections::VecDeque;
-use std::os::fd::OwnedFd;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use beeline_domain::Peer;
-use rustix::event::{PollFd, PollFlags};
+use beeline_domain::{Peer, high_copy};
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown, sockopt};
 
@@ -30,6 +32,10 @@ pub(crate) const BETWEEN_LOOKS: Duration = Duration::from_micros(100);
 
 /// Those of each process of a family; a child's are its parent's, which pays them.
 static DEBTS: OfProcess<Mutex<Vec<Arc<Mutex<Debt>>>>> = OfProcess::new();
+/// A set of the kernel's that is readable when one of their sockets may have room. Who sleeps on it has no socket: a child of fork closes all of them.
+static ROOM: OfProcess<Option<OwnedFd>> = OfProcess::new();
+/// Sockets that one look takes out of it; others keep it readable.
+const ROOMS: usize = 16;
 
 /// What one socket is owed.
 #[derive(Debug)]
@@ -38,7 +44,9 @@ pub(crate) struct Debt {
     /// The process at the other end; none where it is this one.
     peer: Option<Peer>,
     /// Let go with the last byte: a program that closes its number ends the connection by that.
-    socket: Option<Arc<OwnedFd>>,
+    socket: Option<OwnedFd>,
+    /// Whether [`ROOM`] tells of its socket.
+    is_watched: bool,
     /// The question that was answered.
     number: u64,
     /// Pieces that were copied, and bytes that may come still.
@@ -59,8 +67,38 @@ pub(crate) struct Debt {
 pub(crate) fn pay() -> bool {
     let Some(debts) = DEBTS.get_or_init(Mutex::default) else { return true };
     let mut debts = locked(debts);
+    if !debts.is_empty() {
+        forget_rooms();
+    }
     debts.retain(|debt| !locked(debt).tend());
     debts.is_empty()
+}
+
+fn room() -> Option<&'static OwnedFd> {
+    let make = || {
+        let room = epoll::create(CreateFlags::CLOEXEC).ok()?;
+        Some(high_copy(room.as_fd()).unwrap_or(room))
+    };
+    ROOM.get_or_init(make)?.as_ref()
+}
+
+/// Each is told once, and looked for here by who tends all of them next.
+fn forget_rooms() {
+    if let Some(room) = room() {
+        let mut events = [const { MaybeUninit::uninit() }; ROOMS];
+        let _ = epoll::wait(room, &mut events, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+    }
+}
+
+/// In a child, which pays nothing: its copies of the sockets would keep connections open that its parent has closed. One that a thread of the parent's was
+/// paying in that moment stays.
+pub(crate) fn drop_those_of_parent() {
+    let Some(Ok(debts)) = DEBTS.of_parent().map(Mutex::try_lock) else { return };
+    for debt in &*debts {
+        if let Ok(mut debt) = debt.try_lock() {
+            debt.socket = None;
+        }
+    }
 }
 
 /// Waits until all is paid, but no longer than this since a socket has last taken something: of a process that ends nobody pays what is left.
@@ -94,24 +132,17 @@ pub(crate) fn lose_all() {
 }
 
 /// What wakes a thread that pays: sockets with too little room; and how long it may sleep at most.
-pub(crate) fn waited_for() -> (Vec<Arc<OwnedFd>>, Option<Duration>) {
-    let Some(debts) = DEBTS.get_or_init(Mutex::default) else { return (Vec::new(), None) };
-    let (mut full, mut longest) = (Vec::new(), None);
+pub(crate) fn waited_for() -> (Option<PollFd<'static>>, Option<Duration>) {
+    let Some(debts) = DEBTS.get_or_init(Mutex::default) else { return (None, None) };
+    let (mut is_full, mut longest) = (false, None);
     for debt in &*locked(debts) {
         let debt = locked(debt);
-        if !debt.owed.is_empty() {
-            full.extend(debt.socket.clone());
-        }
-        if !debt.is_over {
+        is_full |= !debt.owed.is_empty() && debt.is_watched;
+        if !debt.is_over || !debt.is_watched {
             longest = Some(LOOKED_AT_EVERY);
         }
     }
-    (full, longest)
-}
-
-/// As [`waited_for`] has it.
-pub(crate) fn room_in(socket: &OwnedFd) -> PollFd<'_> {
-    PollFd::new(socket, PollFlags::OUT)
+    (room().filter(|_| is_full).map(|room| PollFd::new(room, PollFlags::IN)), longest)
 }
 
 impl Debt {
@@ -126,7 +157,8 @@ impl Debt {
         Debt {
             returns,
             peer,
-            socket: Some(Arc::new(socket)),
+            socket: Some(socket),
+            is_watched: false,
             number,
             pieces: 0,
             may_come,
@@ -145,9 +177,13 @@ impl Debt {
         Debt { owed: bytes, is_over: true, ..debt }
     }
 
-    /// Ends the socket's direction behind the last byte.
-    pub(crate) fn shut_behind(&mut self) {
+    /// Ends the socket's direction behind the last byte; `false` where that is paid, and the socket let go: then the kernel is to end it now.
+    pub(crate) fn shut_behind(&mut self) -> bool {
+        if self.tend() {
+            return false;
+        }
         self.is_shut = true;
+        true
     }
 
     pub(crate) fn is_shut(&self) -> bool {
@@ -155,7 +191,12 @@ impl Debt {
     }
 
     /// Has it paid, by whoever pays.
-    pub(crate) fn begin(self) -> Arc<Mutex<Debt>> {
+    pub(crate) fn begin(mut self) -> Arc<Mutex<Debt>> {
+        if let (Some(room), Some(socket)) = (room(), &self.socket) {
+            // By edges, which a socket that has been full gives, and no other.
+            let flags = EventFlags::OUT | EventFlags::ET;
+            self.is_watched = epoll::add(room, socket, EventData::new_u64(0), flags).is_ok();
+        }
         let debt = Arc::new(Mutex::new(self));
         if let Some(debts) = DEBTS.get_or_init(Mutex::default) {
             locked(debts).push(Arc::clone(&debt));
@@ -196,10 +237,16 @@ impl Debt {
         self.pay();
         if self.is_paid()
             && let Some(socket) = self.socket.take()
-            && self.is_shut
-            && let Err(errno) = shutdown(&socket, Shutdown::Write)
         {
-            self.failed = self.failed.or(Some(errno));
+            if let Some(room) = room().filter(|_| self.is_watched) {
+                // The program may have the socket longer.
+                let _ = epoll::delete(room, &socket);
+            }
+            if self.is_shut
+                && let Err(errno) = shutdown(&socket, Shutdown::Write)
+            {
+                self.failed = self.failed.or(Some(errno));
+            }
         }
         self.is_paid()
     }
@@ -245,7 +292,7 @@ impl Debt {
     }
 
     fn pay(&mut self) {
-        let Some(socket) = self.socket.clone() else { return };
+        let Some(socket) = self.socket.take() else { return };
         while !self.owed.is_empty() {
             match beeline_tcp::send(&socket, self.owed.as_slices().0) {
                 Ok(0) => break,
@@ -254,6 +301,7 @@ impl Debt {
             }
         }
         self.linger(&socket);
+        self.socket = Some(socket);
     }
 
     /// A process that is killed now would leave an end behind bytes that are not all: its socket is one that is reset then.
@@ -360,6 +408,21 @@ mod tests {
         }
         assert!(reader.join().unwrap().unwrap().iter().all(|byte| *byte == 7));
         assert_eq!(sockopt::socket_linger(&program_s), Ok(None));
+    }
+
+    #[test]
+    fn direction_ends_behind_what_is_owed_and_by_the_kernel_s_call_once_that_is_paid() {
+        let (mut debt, returns, mut other) = debt(4);
+        other.set_read_timeout(Some(HANGS)).unwrap();
+        returns.put(1, b"back");
+        assert!(debt.shut_behind());
+        returns.end(debt.number);
+        assert!(debt.tend());
+        let mut out = Vec::new();
+        other.read_to_end(&mut out).unwrap();
+        assert_eq!(out, b"back");
+        // Its socket is gone, and nobody would end anything.
+        assert!(!debt.shut_behind());
     }
 
     #[test]

@@ -166,4 +166,9 @@ impl<T> OfProcess<T> {
     pub(crate) fn get_or_init(&self, make: impl FnOnce() -> T) -> Option<&T> {
         Some(self.0.get(forks() as usize)?.get_or_init(make))
     }
+
+    /// The one that the process had from which this one was forked, as it was then.
+    pub(crate) fn of_parent(&self) -> Option<&T> {
+        self.0.get((forks() as usize).checked_sub(1)?)?.get()
+    }
 }

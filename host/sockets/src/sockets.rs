@@ -23,7 +23,6 @@ use crate::endpoint::{Endpoint, Meeting};
 use crate::endpoints::{endpoint, endpoints};
 use crate::forks::{self, OfProcess};
 use crate::give_back::GIVEN_BACK_WITHIN;
-use crate::lock::locked;
 use crate::numbers::{self, Claim, Number, Pass, What};
 use crate::process::{Process, Sleep};
 use crate::readiness::Sets;
@@ -310,8 +309,7 @@ impl Sockets {
             let mut writer = endpoint.lock_writer();
             endpoint.send_no_more(&mut writer, Some(socket));
             // Its end would come before them.
-            if Endpoint::owes(&mut writer) {
-                writer.debt.iter().for_each(|debt| locked(debt).shut_behind());
+            if Endpoint::shuts_behind_owed(&mut writer) {
                 return false;
             }
         }
@@ -401,8 +399,14 @@ impl Sockets {
 
     /// Waits until what came back to this process is in its sockets, as long as they take some of it now and then: before it ends, or is another program.
     pub fn settle(&self) -> bool {
-        leave_all(Why::Executed);
         debts::pay_all(GIVEN_BACK_WITHIN)
+    }
+
+    /// The process is about to be another program, and descriptors of connections that only this one has are closed then: what their windows have is in the
+    /// sockets before, where copies are kept. They are the kernel's from then on, also where there is no such program.
+    pub fn leave_for_program(&self) -> bool {
+        leave_all(Why::Executed);
+        self.settle()
     }
 
     /// This process is about to fork. What comes back to it is in its sockets before that, if that takes a moment only: a child could not pay it. Until
@@ -430,6 +434,7 @@ impl Sockets {
     pub fn in_child(&self) {
         forks::in_child();
         endpoints().for_each(Endpoint::drop_kept_of_parent);
+        debts::drop_those_of_parent();
         table::sockets().for_each(DatagramSocket::drop_kept_of_parent);
         self.process.begin_anew();
     }

@@ -4,12 +4,20 @@ use core::ffi::{c_int, c_long};
 
 use crate::hooks::numbers;
 use crate::process::{
-    after_fork, before_fork, end_borrowing, hand_over, in_child, passed_to_programs, pay_all,
+    after_fork, before_fork, end_borrowing, hand_over, in_child, leave_for_program, passed_to_programs,
+    pay_all,
 };
 use crate::real;
 use beeline_socket_rules::Why;
 
-/// Prepares for another program: connections that it would have become the kernel's.
+/// Prepares for another program in the place of this one.
+pub fn before_exec(_arguments: [c_long; 3]) {
+    end_borrowing();
+    passed_to_programs().for_each(|number| hand_over(number, Why::Executed));
+    leave_for_program();
+}
+
+/// Prepares for another program beside this one: connections that it would have become the kernel's.
 pub fn before_program(_arguments: [c_long; 3]) {
     end_borrowing();
     passed_to_programs().for_each(|number| hand_over(number, Why::Executed));

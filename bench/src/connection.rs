@@ -12,8 +12,8 @@ use beeline_floor::{FloorError, LocalCredits, MEMORY, Sides, Start, WindowMemory
 use beeline_ledger::{RECEIVER_WORDS, Received, Receiver, SENDER_WORDS, Sender, WindowPath};
 use beeline_mmio::{LoadWindow, Region, StoreKernel, StoreWindow, clock, fence};
 use beeline_stream::{
-    CheckedReader, CheckedWriter, Incoming, Outgoing, PlainReader, PlainWriter, Sent, Tcp, TcpError,
-    WindowSink,
+    CheckedReader, CheckedWriter, Incoming, Outgoing, PlainReader, PlainWriter, Sent, StreamId, Tcp,
+    TcpError, WindowSink,
 };
 use beeline_tcp::Side;
 
@@ -205,7 +205,14 @@ pub fn plain_trips(settings: &Settings, is_up: bool) -> Result<Vec<f64>, BenchEr
 /// # Errors
 /// [`BenchError`].
 pub fn kept_trips(settings: &Settings) -> Result<Vec<f64>, BenchError> {
-    let ends = ends(1 << 20, true, CheckedWriter::new, CheckedReader::new)?;
+    // One for both directions: nobody writes messages of the one over the other here.
+    let stream = StreamId::new(0, 1);
+    let ends = ends(
+        1 << 20,
+        true,
+        |writer| CheckedWriter::new(writer, stream),
+        |reader| CheckedReader::new(reader, stream),
+    )?;
     trips(settings, settings.trips(), ends, End::send, End::receive)
 }
 

@@ -10,7 +10,7 @@ pub enum Broken {
     Kind { index: u64, word: u64 },
     /// An entry that cannot come where it does.
     #[error(
-        "entry {index} of the ledger changes to a path on which the stream is already, or resumes what was not lost"
+        "entry {index} of the ledger changes to a path on which the stream is already, or resumes where it cannot"
     )]
     Order { index: u64 },
     /// An entry behind bytes that were taken.

@@ -11,7 +11,7 @@ pub(crate) enum Kind {
     Up,
     /// From here on by the socket.
     Down,
-    /// By the socket, from a byte on that the receiver has asked for.
+    /// By the socket, from a byte on that the receiver has come to: it has asked for it, or the sender leaves the window for ever.
     Resume,
 }
 

@@ -5,7 +5,7 @@ use beeline_contract_adapter::{PublishPort, ViewPort};
 use crate::broken::Broken;
 use crate::entry::{Entry, Kind};
 use crate::path::{KernelPath, Path, Peeked, WindowLost, WindowPath};
-use crate::words::{CURSOR, GONE, LOST_AT, READY, STANDING, STOPPED, STOPPING};
+use crate::words::{CURSOR, GONE, LOST_AT, MOST_ON_THE_WAY, READY, STANDING, STOPPED, STOPPING};
 
 /// What a read found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,12 +36,14 @@ impl<E> From<Broken> for Refused<E> {
     }
 }
 
-/// Turns of one read. A sender that keeps to the rules has three entries on the way; one that does not must not keep a program here. Bytes of
-/// a socket that are taken away keep it readable, so who waits for it comes back.
+/// Turns of one read. A sender that keeps to the rules has three entries on the way; one that does not must not keep a program here.
 const MAX_TURNS: u32 = 16;
 
 /// Bytes that are none of the stream's are taken out of the socket in such pieces.
-const AWAY_BYTES: usize = 4096;
+const AWAY_BYTES: usize = 16 << 10;
+/// Pieces that one read takes out. It takes all of them: who is told of edges is not told again of what a read has left. No sender that keeps to the rules
+/// has given the socket as many, and one that does not must not keep a program here.
+const MAX_AWAY: u32 = (64 << 20) / AWAY_BYTES as u32;
 
 /// Where the receiver stands in the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +146,9 @@ impl<P: PublishPort, V: ViewPort> Receiver<P, V> {
             return Ok(Received::Bytes(bytes));
         }
         // Each turn passes an entry, or takes bytes that are none of the stream's, or ends.
-        for _ in 0..MAX_TURNS {
+        let (mut turns, mut away) = (0, 0);
+        while turns < MAX_TURNS && away < MAX_AWAY {
+            let received = self.received;
             let turn = match self.at {
                 At::Kernel => self.receive_from_socket(out, kernel, then)?,
                 At::Window => self.receive_behind_window(out, kernel, window, then)?,
@@ -152,6 +156,11 @@ impl<P: PublishPort, V: ViewPort> Receiver<P, V> {
             };
             if let Some(received) = turn {
                 return Ok(received);
+            }
+            if self.received == received {
+                turns += 1;
+            } else {
+                away += 1;
             }
         }
         Ok(Received::Nothing)
@@ -200,16 +209,53 @@ impl<P: PublishPort, V: ViewPort> Receiver<P, V> {
     }
 
     /// Leaves bytes of the socket that come anew where they are: for who wants to have all that it has not taken in one piece. Those before
-    /// them are taken away from there on, and come with them. One load.
+    /// them are taken away from there on, and come with them; where they come before the window that is sent anew, they stay, and all is in order.
+    /// A few loads.
     ///
     /// # Errors
     /// [`Broken`]: the other side broke the rules.
     pub fn skip_to_anew(&mut self) -> Result<(), Broken> {
-        if self.at == At::Kernel && matches!(self.next()?, Some(Entry { kind: Kind::Resume, .. })) {
-            // Answered before it is asked.
-            self.at = At::Lost { is_whole: false };
+        if self.at != At::Kernel || self.again > 0 {
+            return Ok(());
+        }
+        match self.next()? {
+            Some(Entry { kind: Kind::Resume, .. }) => {
+                // Answered before it is asked.
+                self.at = At::Lost { is_whole: false };
+            }
+            Some(Entry { kind: Kind::Up, offset, .. }) => {
+                let before = offset.checked_sub(self.taken);
+                if let Some((index, anew)) = self.resumption()?
+                    && anew.offset == offset
+                    && before == anew.given.checked_sub(self.received)
+                {
+                    self.passed = index;
+                    self.say(self.says);
+                }
+            }
+            _ => {}
         }
         Ok(())
+    }
+
+    /// Whether the ledger has an entry that was not come to by which the sender begins anew. A few loads.
+    ///
+    /// # Errors
+    /// [`Broken`]: the other side broke the rules.
+    pub fn comes_anew(&self) -> Result<bool, Broken> {
+        Ok(self.resumption()?.is_some())
+    }
+
+    /// The next entry of that kind: behind it there is none, and it is among those that are on the way.
+    fn resumption(&self) -> Result<Option<(u64, Entry)>, Broken> {
+        for index in (self.passed + 1..).take(MOST_ON_THE_WAY) {
+            match Entry::load(&self.theirs, index)? {
+                Some(entry) if entry.kind == Kind::Resume => return Ok(Some((index, entry))),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        Ok(None)
     }
 
     /// Whether the ledger has an entry that was not come to. One load.
@@ -226,6 +272,9 @@ impl<P: PublishPort, V: ViewPort> Receiver<P, V> {
     /// # Errors
     /// [`Broken`]: the other side broke the rules.
     pub fn stop(&mut self) -> Result<bool, Broken> {
+        if self.says == STOPPED {
+            return Ok(true);
+        }
         if self.says == READY {
             self.say(0);
         }

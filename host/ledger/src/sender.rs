@@ -34,13 +34,13 @@ pub enum Anew {
     Begun,
     /// The receiver has come to the socket, and looks for no entry any more: what it gets next is behind all that was sent.
     Needless,
-    /// It was about to look for the last time, and did not say what it found. Nobody knows which byte comes next, and the connection is to
-    /// be reset.
+    /// It was about to look for the last time, and has not said what it found: [`Sender::look_again`]. If it never does, nobody knows which byte
+    /// comes next, and the connection is to be reset.
     Unknown,
 }
 
-/// How often it is looked for what a receiver has found, which is two stores of its. It may have lost its core between them.
-const LOOKS: u32 = 1 << 20;
+/// How often it is looked for what a receiver has found, which is two stores of its. It may have lost its core between them: then who asks lets others run.
+const LOOKS: u32 = 1 << 10;
 
 /// What one direction's sender knows: by which path it sends, and how far it is.
 #[derive(Debug)]
@@ -59,6 +59,8 @@ pub struct Sender<P, V> {
     answer: u64,
     /// The byte from which on it was resumed.
     resumed: u64,
+    /// Begun anew where the receiver may have stopped: bytes that were sent before, and whether it sees that it was begun.
+    undecided: Option<(u64, bool)>,
 }
 
 impl<P: PublishPort, V: ViewPort> Sender<P, V> {
@@ -75,6 +77,7 @@ impl<P: PublishPort, V: ViewPort> Sender<P, V> {
             passed: 0,
             answer: 0,
             resumed: 0,
+            undecided: None,
         }
     }
 
@@ -203,17 +206,25 @@ impl<P: PublishPort, V: ViewPort> Sender<P, V> {
         // Of a receiver that stops and this at least one sees the other one. One that has yet to come to the window, or to its end, does not
         // stop before that.
         let is_visible = self.own.barrier().is_ok();
-        if was_in_window {
-            return Ok(Anew::Begun);
-        }
+        self.undecided = (!was_in_window).then_some((sent, is_visible));
+        self.look_again()
+    }
+
+    /// What became of a stream whose receiver had not said what it found. Nothing is sent before it has.
+    ///
+    /// # Errors
+    /// [`Broken`]: the other side broke the rules.
+    pub fn look_again(&mut self) -> Result<Anew, Broken> {
+        let Some((sent, is_visible)) = self.undecided else { return Ok(Anew::Begun) };
         for _ in 0..LOOKS {
             let standing = self.standing()?;
             if standing & STOPPED != 0 {
                 // It had every byte of the window, and reads those behind it in the socket.
-                self.sent = sent;
+                (self.sent, self.undecided) = (sent, None);
                 return Ok(Anew::Needless);
             }
             if is_visible && standing & STOPPING == 0 {
+                self.undecided = None;
                 return Ok(Anew::Begun);
             }
             core::hint::spin_loop();

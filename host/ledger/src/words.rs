@@ -8,6 +8,7 @@ pub const RECEIVER_WORDS: u32 = 16;
 /// Entries that fit. A path goes up only once the receiver has passed all entries, so at most three are on the way: up, down, and where
 /// the stream is resumed.
 pub(crate) const SLOTS: u32 = 4;
+pub(crate) const MOST_ON_THE_WAY: usize = 3;
 const SLOT_WORDS: u32 = 4;
 
 /// Receiver: whether it reads by the ledger, whether it reads at all, and how many entries it has passed.
@@ -20,8 +21,9 @@ pub(crate) const CURSOR: u32 = 8;
 
 pub(crate) const READY: u64 = 1 << 63;
 pub(crate) const GONE: u64 = 1 << 62;
-/// It looks for an entry for the last time, and has found none: from then on it reads the socket as any program does.
+/// It looks for an entry for the last time.
 pub(crate) const STOPPING: u64 = 1 << 61;
+/// It has found none: it reads the socket as any program does.
 pub(crate) const STOPPED: u64 = 1 << 60;
 pub(crate) const PASSED: u64 = STOPPED - 1;
 

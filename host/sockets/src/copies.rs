@@ -2,7 +2,8 @@
 //!
 //! Whoever receives finds that a message is not what was sent, or that bytes are missing, and asks for the rest; the connection is the kernel's from
 //! then on. Its sender leaves the window, and gives the socket once more what the other program may not have. A sender leaves so whenever it goes for
-//! ever, for whatever reason: nobody need be there any more who could be asked. Where the socket has no room, the rest is a debt (`debts.rs`).
+//! ever, for whatever reason: nobody need be there any more who could be asked. Where the socket has no room, the rest is a debt (`debts.rs`); where nobody
+//! may be there to pay it, the window stays what has those bytes, as without copies.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,20 +12,26 @@ use std::time::{Duration, Instant};
 
 use beeline_domain::high_copy;
 use beeline_ledger::Path;
-use beeline_socket_rules::{Carrier, Why};
+use beeline_socket_rules::Why;
 use beeline_stream::{Failure, Tcp, TcpError};
+use beeline_tcp::State;
+use rustix::io::Errno;
 
 use crate::answers;
-use crate::counts::Count;
 use crate::debts::{Debt, MOST_BYTES};
-use crate::endpoint::{AgreedSlot, Endpoint, Reader, Stage, Writer};
+use crate::endpoint::{AgreedSlot, Endpoint, Out, Reader, Stage, Writer};
 use crate::endpoints::endpoints;
 use crate::forks::{forks, has_just_forked};
+use crate::lock::Held;
+use crate::poll::sleep_for;
 use crate::silence::{LOOKED_AT_EVERY, Silence};
 use crate::sleepers::ring;
 
 /// Copies of one direction at most: more than a window and both buffers of a socket hold.
 pub(crate) const MOST_KEPT_BYTES: usize = MOST_BYTES as usize;
+/// How long a process that ends waits for threads that are at its connections.
+const LEFT_WITHIN: Duration = Duration::from_millis(20);
+const BETWEEN_LOOKS: Duration = Duration::from_micros(50);
 
 impl Endpoint {
     /// Has the sender send anew what a window has lost. Its thread is rung: its program may never send again.
@@ -45,35 +52,79 @@ impl Endpoint {
         match slot {
             Some(agreed) if agreed.is_kept => {
                 self.ask_anew(agreed);
-                has_bytes
+                has_bytes || agreed.slot.received_returns().is_refused()
             }
             _ => true,
         }
     }
 
     /// Sends by the socket alone from now on, and gives it what the other program may not have of the window. `socket` is the connection's, where the
-    /// caller has it.
-    pub(crate) fn leave(&self, writer: &mut Writer, socket: Option<BorrowedFd<'_>>) {
-        let Some(mut stream) = writer.stream.take() else { return };
-        if stream.path() == Path::Window {
-            self.counts.add(Count::Downs, 1);
-            writer.row.iter().for_each(|row| row.sends_by(Carrier::Socket));
-        }
-        if writer.slot.as_ref().is_none_or(AgreedSlot::has_gone) {
-            // Nobody has a use for it.
-            return stream.go_down();
-        }
-        let own = if socket.is_none() { self.duplicate().ok() } else { None };
-        let Some(socket) = socket.or(own.as_ref().map(AsFd::as_fd)) else {
-            // Another descriptor's by now: the kernel has ended this one.
-            return stream.go_down();
+    /// caller has it. `false`: the process is out of descriptors, and this is to be called again, as the thread in the background does.
+    pub(crate) fn leave(&self, writer: &mut Writer, socket: Option<BorrowedFd<'_>>) -> bool {
+        let Some(mut stream) = writer.stream.take() else { return true };
+        let own = if socket.is_none() { Some(self.duplicate()) } else { None };
+        let socket = match (socket, &own) {
+            (Some(socket), _) => Some(socket),
+            (None, Some(Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM))) => {
+                writer.stream = Some(stream);
+                answers::postpone();
+                return false;
+            }
+            // Else another descriptor's by now: the kernel has ended this one.
+            (None, own) => own.as_ref().and_then(|own| own.as_ref().ok()).map(AsFd::as_fd),
         };
-        match stream.leave(&mut Tcp::new(socket, self.side())) {
-            Ok(true) => {}
-            Ok(false) => self.owe(writer, stream.take_owed(), socket),
-            Err(Failure::Socket(TcpError::System(errno))) => writer.failed = writer.failed.or(Some(errno)),
-            Err(failure) => writer.failed = Some(self.reset(socket, &failure)),
+        let was_in_window = stream.path() == Path::Window;
+        let has_gone = writer.slot.as_ref().is_none_or(AgreedSlot::has_gone);
+        match socket.filter(|socket| !has_gone || is_held_at_other_end(*socket)) {
+            None => Self::leave_in_window(writer, stream),
+            Some(socket) => match stream.leave(&mut Tcp::new(socket, self.side())) {
+                Ok(true) => {}
+                Ok(false) => self.owe(writer, stream.take_owed(), socket),
+                Err(Failure::Socket(TcpError::System(errno))) => {
+                    writer.failed = writer.failed.or(Some(errno));
+                }
+                Err(failure) => writer.failed = Some(self.reset(socket, &failure)),
+            },
         }
+        if was_in_window {
+            self.count_down(writer);
+        }
+        true
+    }
+
+    /// What the window has stays there, and is not sent anew if that is lost.
+    fn leave_in_window(writer: &Writer, mut stream: Out) {
+        stream.go_down();
+        writer.slot.iter().for_each(|agreed| agreed.slot.sent_returns().refuse_all());
+    }
+
+    /// As [`Endpoint::send_no_more`], where this process may not be there when the socket has room: with all that is to be sent anew, or not at all.
+    pub(crate) fn send_no_more_here(&self, writer: &mut Writer, socket: Option<BorrowedFd<'_>>) {
+        if !self.fits_the_socket(writer, socket)
+            && let Some(stream) = writer.stream.take()
+        {
+            if stream.path() == Path::Window {
+                self.count_down(writer);
+            }
+            Self::leave_in_window(writer, stream);
+        }
+        self.send_no_more(writer, socket);
+        // It could not be left now, and there may be no later.
+        writer.stream.take().into_iter().for_each(|stream| Self::leave_in_window(writer, stream));
+    }
+
+    fn fits_the_socket(&self, writer: &mut Writer, socket: Option<BorrowedFd<'_>>) -> bool {
+        let Writer { stream: Some(stream), slot: Some(agreed), .. } = writer else { return true };
+        let bytes = stream.bytes_to_leave();
+        // What is lost is not in the window any more.
+        if !agreed.is_kept || bytes == 0 || stream.is_asked_anew::<TcpError>() != Ok(false) {
+            return true;
+        }
+        let room = match socket {
+            Some(socket) => beeline_tcp::room(socket),
+            None => self.duplicate().and_then(beeline_tcp::room),
+        };
+        room.is_ok_and(|room| bytes <= room)
     }
 
     /// Has bytes given to the socket before all others, by whoever pays.
@@ -145,10 +196,13 @@ impl Endpoint {
             return self.end_silence(&mut writer);
         };
         let untaken = stream.untaken_bytes();
-        if stream.path() != Path::Window || untaken == 0 {
+        let is_done = untaken == 0 && silence.is_idle(stream.sent_bytes());
+        if stream.path() != Path::Window || is_done {
+            // A connection that says nothing needs no copies.
+            stream.release();
             return self.end_silence(&mut writer);
         }
-        if silence.lasts(stream.sent_bytes() - untaken, agreed.slot.is_other_asleep(), now) {
+        if untaken > 0 && silence.lasts(stream.sent_bytes() - untaken, agreed.slot.is_other_asleep(), now) {
             tracing::debug!(number = self.number.load(Ordering::Relaxed), untaken, "bytes are not taken");
             self.go_down(&mut writer);
             self.end_silence(&mut writer);
@@ -170,15 +224,37 @@ pub(crate) fn look_for_silence() -> Option<Duration> {
     watched().next().map(|_| LOOKED_AT_EVERY)
 }
 
-/// The process ends, or becomes another program, and with it all descriptors that its programs do not get: what it has kept goes to the sockets.
+/// The process ends, or becomes another program, and with it all descriptors that its programs do not get: what it has kept goes to the sockets. What
+/// another process of its family may use is that one's, which has the copy as well; unless somebody has asked for it.
 pub(crate) fn leave_all(why: Why) {
-    let own = endpoints().filter(|endpoint| endpoint.stage() == Stage::Agreed && endpoint.is_settled());
-    for endpoint in own.filter(|endpoint| !endpoint.is_written_here()) {
-        // Who sends meanwhile loses a race against the end of the process.
-        let Some(mut writer) = endpoint.try_lock_writer() else { continue };
+    let until = Instant::now() + LEFT_WITHIN;
+    // Also what is the kernel's already: its own window may be lost, and the other one not left yet.
+    let connected =
+        endpoints().filter(|endpoint| matches!(endpoint.stage(), Stage::Agreed | Stage::Forbidden));
+    for endpoint in connected.filter(|endpoint| !endpoint.is_written_here()) {
+        if !endpoint.is_settled() && !endpoint.claims_for_loss() {
+            continue;
+        }
+        let Some(mut writer) = lock_writer_until(endpoint, until) else { continue };
         if writer.slot.as_ref().is_some_and(|agreed| agreed.is_kept) && writer.stream.is_some() {
             endpoint.forbid(why);
-            endpoint.send_no_more(&mut writer, None);
+            endpoint.send_no_more_here(&mut writer, None);
         }
     }
+}
+
+/// The thread in the background may look at it just now. A thread that sends all the time loses a race against the end of the process.
+fn lock_writer_until(endpoint: &Endpoint, until: Instant) -> Option<Held<'_, Writer>> {
+    loop {
+        match endpoint.try_lock_writer() {
+            None if Instant::now() < until => sleep_for(BETWEEN_LOOKS),
+            writer => return writer,
+        }
+    }
+}
+
+/// Whether some process has the other end's socket, as a child of one that has ended may.
+fn is_held_at_other_end(socket: BorrowedFd<'_>) -> bool {
+    beeline_tcp::state(socket)
+        .is_ok_and(|state| matches!(state, State::Established | State::FinWait1 | State::FinWait2))
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use arc_swap::ArcSwapOption;
 use beeline_ledger::Path;
 use beeline_socket_rules::{Carrier, Row, Why};
-use beeline_stream::{Incoming, Outgoing, TcpError};
+use beeline_stream::{Incoming, Outgoing, StreamId, TcpError};
 use beeline_tcp::Side;
 use rustix::io::Errno;
 
@@ -97,6 +97,8 @@ pub struct Endpoint {
 pub(crate) struct Meeting {
     pub side: Side,
     pub agreed: Option<AgreedSlot>,
+    /// Whether both ends have said if they want copies: it is asked once, so that no word that changes later makes them differ.
+    pub is_decided: bool,
 }
 
 /// Where its words are, and whose socket is at the other end.
@@ -111,6 +113,11 @@ pub(crate) struct AgreedSlot {
 }
 
 impl AgreedSlot {
+    /// What its windows are checked by, of the direction from the one socket to the other one, where they are.
+    pub(crate) fn checked(&self, sender: u64, receiver: u64) -> Option<StreamId> {
+        self.is_kept.then(|| StreamId::new(sender, receiver))
+    }
+
     /// Whether the process at the other end has ended.
     pub(crate) fn has_gone(&self) -> bool {
         self.peer.as_ref().is_some_and(|peer| peer.departure().is_some())
@@ -308,19 +315,21 @@ impl Endpoint {
         if self.stage() != Stage::Agreed || is_held_here(&self.meeting) {
             return None;
         }
-        let (side, mut agreed) = {
-            let meeting = locked(&self.meeting);
-            let meeting = meeting.as_ref()?;
-            let agreed = meeting.agreed.as_ref()?;
-            agreed.slot.is_open(agreed.other_cookie).then(|| (meeting.side, agreed.clone()))?
-        };
-        // It has to be the same at both ends.
-        let Some(other_wants_copies) = agreed.slot.other_wants_copies() else {
-            self.forbid(Why::PeerVersion);
-            return None;
-        };
-        agreed.is_kept |= other_wants_copies;
-        Some((side, agreed))
+        {
+            let mut meeting = locked(&self.meeting);
+            let Meeting { side, agreed, is_decided } = meeting.as_mut()?;
+            let agreed = agreed.as_mut().filter(|agreed| agreed.slot.is_open(agreed.other_cookie))?;
+            if !*is_decided && let Some(other_wants_copies) = agreed.slot.other_wants_copies() {
+                // It has to be the same at both ends.
+                agreed.is_kept |= other_wants_copies;
+                *is_decided = true;
+            }
+            if *is_decided {
+                return Some((*side, agreed.clone()));
+            }
+        }
+        self.forbid(Why::PeerVersion);
+        None
     }
 
     pub(crate) fn side(&self) -> Side {
@@ -353,11 +362,16 @@ impl Endpoint {
         }
     }
 
-    /// Sends by the kernel from now on, for ever: what is in the window is received first, or sent anew where copies are kept.
+    /// Sends by the kernel from now on, for ever: what is in the window is received first, or sent anew where copies are kept. Where that cannot be done
+    /// now, the stream is as it was, and the next call does it.
     pub(crate) fn send_no_more(&self, writer: &mut Writer, socket: Option<BorrowedFd<'_>>) {
         self.sends_by_window.store(false, Ordering::Relaxed);
         match &writer.slot {
-            Some(agreed) if agreed.is_kept => self.leave(writer, socket),
+            Some(agreed) if agreed.is_kept => {
+                if !self.leave(writer, socket) {
+                    return;
+                }
+            }
             _ => self.go_down(writer),
         }
         writer.stream = None;
@@ -369,10 +383,14 @@ impl Endpoint {
         self.sends_by_window.store(false, Ordering::Relaxed);
         let Some(stream) = &mut writer.stream else { return };
         if stream.path() == Path::Window {
-            self.counts.add(Count::Downs, 1);
             stream.go_down();
-            writer.row.iter().for_each(|row| row.sends_by(Carrier::Socket));
+            self.count_down(writer);
         }
+    }
+
+    pub(crate) fn count_down(&self, writer: &Writer) {
+        self.counts.add(Count::Downs, 1);
+        writer.row.iter().for_each(|row| row.sends_by(Carrier::Socket));
     }
 
     /// Says why it is the kernel's, for ever or for now, to whoever looks.
@@ -453,6 +471,8 @@ impl Endpoint {
             stream.end();
         }
         self.send_no_more(&mut writer, socket);
+        // Of one that cannot be left now: nobody knows it from here on.
+        self.go_down(&mut writer);
         let slot = reader.slot.take().or_else(|| writer.slot.take());
         (*reader, *writer) = (Reader::default(), Writer::default());
         if let Some(agreed) = slot {

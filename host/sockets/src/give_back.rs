@@ -95,7 +95,7 @@ impl Endpoint {
     }
 }
 
-/// Whether every byte that was not taken is in the socket, or will be. It takes none.
+/// Whether every byte that was not taken is in the socket, or will be. It takes none but those that come anew behind a window that is lost.
 fn is_all_in_socket(stream: &mut In, socket: BorrowedFd<'_>) -> bool {
     // Passes entries that stand at the byte that comes next.
     let found = stream.peek(&mut [0], &mut Tcp::new(socket, beeline_tcp::Side::Accepted));
@@ -152,8 +152,8 @@ impl<'a> Question<'a> {
     fn wait_for_socket(&self, reader: &mut Reader, socket: BorrowedFd<'_>) -> Back {
         let Some(stream) = &mut reader.stream else { return Back::All };
         loop {
-            // What breaks the rules is never all there.
-            let _ = stream.want_anew();
+            // What breaks the rules is never all there. One that does not answer has left what the window has to whoever receives next.
+            let _ = stream.skip_to_anew();
             if is_all_in_socket(stream, socket) {
                 return Back::All;
             }
@@ -245,25 +245,31 @@ mod tests {
     }
 
     fn ends(unread: &[u8]) -> Ends {
+        ends_that_keep(unread, false)
+    }
+
+    fn ends_that_keep(unread: &[u8], is_kept: bool) -> Ends {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let other = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let socket = listener.accept().unwrap().0;
         let region = Region::private(memory_bytes(1));
         let slot = |side| PairMemory::new(region.clone(), 1, side).slot(0).unwrap();
         let (slot, other_slot) = (slot(0), slot(1));
-        slot.open(1, false);
-        other_slot.open(2, false);
+        slot.open(1, is_kept);
+        other_slot.open(2, is_kept);
         let endpoint = Box::leak(Box::new(Endpoint::new(0)));
-        endpoint.begin(socket.as_raw_fd(), 1, Meeting { side: Side::Accepted, agreed: None }, false);
-        let agreed = AgreedSlot { slot: slot.clone(), other_cookie: 2, peer: None, is_kept: false };
+        let meeting = Meeting { side: Side::Accepted, agreed: None, is_decided: false };
+        endpoint.begin(socket.as_raw_fd(), 1, meeting, false);
+        let agreed = AgreedSlot { slot: slot.clone(), other_cookie: 2, peer: None, is_kept };
+        let checked = agreed.checked(2, 1);
         assert!(endpoint.agree(agreed.clone()));
         let (own, theirs) = slot.receiver_ends();
         let mut stream: In = In::new(Receiver::new(own, theirs, 0));
-        stream.set_window(WindowReader::new(slot.offer_window(64, 1), false));
+        stream.set_window(WindowReader::new(slot.offer_window(64, 1), checked));
         *endpoint.lock_reader() = Reader { stream: Some(stream), slot: Some(agreed), ..Reader::default() };
         let (own, theirs) = other_slot.sender_ends();
         let mut sender: Out = Outgoing::new(Sender::new(own, theirs, 0));
-        sender.set_window(WindowWriter::new(other_slot.offered_window().unwrap(), false)).unwrap();
+        sender.set_window(WindowWriter::new(other_slot.offered_window().unwrap(), checked)).unwrap();
         let mut tcp = Tcp::new(other.try_clone().unwrap(), Side::Connected);
         sender.go_up(&mut tcp).unwrap();
         assert!(matches!(sender.send(unread, &mut tcp), Ok(Sent::Bytes(sent)) if sent == unread.len()));
@@ -360,6 +366,23 @@ mod tests {
         assert_eq!(ends.give_back(|returns, number| returns.refuse(number)), Back::Nothing);
         assert_eq!(ends.give_back(|_, _| {}), Back::Nothing);
         assert_eq!(ends.received(), b"unread");
+    }
+
+    #[test]
+    fn window_of_a_sender_that_keeps_copies_and_does_not_answer_is_received_still() {
+        let ends = ends_that_keep(b"unread", true);
+        assert_eq!(ends.give_back(|_, _| {}), Back::Nothing);
+        assert_eq!(ends.received(), b"unread");
+    }
+
+    #[test]
+    fn whether_copies_are_kept_is_decided_once() {
+        for is_kept in [false, true] {
+            let ends = ends_that_keep(b"unread", is_kept);
+            assert!(ends.endpoint.agreed().is_some_and(|(_, agreed)| agreed.is_kept == is_kept));
+            ends.other_slot.open(2, !is_kept);
+            assert!(ends.endpoint.agreed().is_some_and(|(_, agreed)| agreed.is_kept == is_kept));
+        }
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl Sockets {
         until: Instant,
     ) -> bool {
         endpoint.forbid(why);
-        endpoint.send_no_more(&mut endpoint.lock_writer(), Some(socket));
+        endpoint.send_no_more_here(&mut endpoint.lock_writer(), Some(socket));
         let is_back = match endpoint.give_back(self.process(), socket, until) {
             Back::All => endpoint.settle_sending(until),
             Back::Nothing => false,

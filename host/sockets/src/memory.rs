@@ -64,7 +64,7 @@ const RESTED: usize = 2;
 const KIND: usize = 3;
 
 /// Whether the rules of a process have copies kept of its connections: no, and yes. Nothing that is written over either becomes the other one.
-const KINDS: [u64; 2] = [0x6b5c_93d1_0f2e_47a8, 0x94a3_6c2e_f0d1_b857];
+const KINDS: [u64; 2] = [0x6b5c_93d1_0f2e_47a8, 0x2d6e_f1a4_983b_c05f];
 
 /// The memory that two processes have in common, as one side sees it.
 #[derive(Clone, Debug)]

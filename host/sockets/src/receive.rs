@@ -273,7 +273,8 @@ impl Endpoint {
         let (own, theirs) = agreed.slot.receiver_ends();
         let mut stream: In = Incoming::new(Receiver::new(own, theirs, taken));
         let window = agreed.slot.offer_window((bytes / 64) as u32, random());
-        stream.set_window(WindowReader::new(window, agreed.is_kept));
+        let checked = agreed.checked(agreed.other_cookie, self.cookie.load(Ordering::Relaxed));
+        stream.set_window(WindowReader::new(window, checked));
         reader.stream = Some(stream);
         reader.slot = Some(agreed);
         reader.window_bytes = bytes;
@@ -313,7 +314,8 @@ impl Endpoint {
             let Some(room) = got.room() else { return Look::Some };
             let found = stream.peek(room, &mut Tcp::new(socket, self.side()));
             if stream.is_lost()
-                && let Some(errno) = self.lose(slot.as_ref(), socket)
+                && found != Ok(Received::End)
+                && let Some(errno) = self.lose(stream, slot.as_ref(), socket)
             {
                 return Look::Failed(errno);
             }
@@ -330,7 +332,8 @@ impl Endpoint {
         // Which side it is only a count asks for.
         let found = stream.receive(room, &mut Tcp::new(socket, beeline_tcp::Side::Accepted));
         if stream.is_lost()
-            && let Some(errno) = self.lose(slot.as_ref(), socket)
+            && found != Ok(Received::End)
+            && let Some(errno) = self.lose(stream, slot.as_ref(), socket)
         {
             return Look::Failed(errno);
         }
@@ -351,10 +354,13 @@ impl Endpoint {
     /// A window was written over. Where its sender has a copy, that is asked for; else the connection is reset, since the sender may never send again, and
     /// could not know.
     #[cold]
-    fn lose(&self, agreed: Option<&AgreedSlot>, socket: BorrowedFd<'_>) -> Option<Errno> {
+    fn lose(&self, stream: &In, agreed: Option<&AgreedSlot>, socket: BorrowedFd<'_>) -> Option<Errno> {
         if let Some(agreed) = agreed.filter(|agreed| agreed.is_kept) {
             self.ask_anew(agreed);
-            return None;
+            // In this order: a sender that sends nothing anew any more has said before what it does.
+            let is_refused = agreed.slot.received_returns().is_refused() && stream.has_entry() == Ok(false);
+            return is_refused
+                .then(|| self.reset(socket, &"its window was written over, and its sender has left it"));
         }
         self.forbid(Why::Lost);
         Some(self.reset(socket, &"its window was written over"))

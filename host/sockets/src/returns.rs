@@ -90,6 +90,11 @@ impl Returns {
         }
     }
 
+    /// Receiver: whether no question is answered any more, and nothing sent anew.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.words.load_acquire(ANSWERED) == NEVER
+    }
+
     /// Receiver: puts a piece that is not longer than the place, once the one before is copied. Pieces count from 1 on.
     pub(crate) fn put(&self, number: u64, piece: &[u8]) {
         self.region.copy_in(self.place_at, piece);
@@ -125,14 +130,17 @@ impl Returns {
         self.words.store_release(ANSWERED, number << 1);
     }
 
-    /// Sender: its socket is closed, whatever it is asked.
+    /// Sender: whatever it is asked, it has done what it does: its socket is closed, or it sends by that alone and has no copy.
     pub(crate) fn refuse_all(&self) {
         self.words.store_release(ANSWERED, NEVER);
     }
 
     /// Sender: it cannot take bytes back.
     pub(crate) fn refuse(&self, number: u64) {
-        self.words.store_release(ANSWERED, number << 1 | 1);
+        // That says it of all of them.
+        if !self.is_refused() {
+            self.words.store_release(ANSWERED, number << 1 | 1);
+        }
     }
 
     /// Sender: copies the piece of this number to the end of `out`, if it is there, and has a length that can be.

@@ -231,7 +231,8 @@ impl Endpoint {
             && let Some(window) = agreed.slot.offered_window()
         {
             // Refused while the one before is in use, which there is none of.
-            let _ = stream.set_window(WindowWriter::new(window, agreed.is_kept));
+            let checked = agreed.checked(self.cookie.load(Ordering::Relaxed), agreed.other_cookie);
+            let _ = stream.set_window(WindowWriter::new(window, checked));
             writer.had_window = true;
         }
         // Without a question to the kernel, which going up is. What breaks the rules is found by whoever asks then.

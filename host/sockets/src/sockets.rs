@@ -246,7 +246,7 @@ impl Sockets {
                 return None;
             }
             let endpoint = endpoints.take()?;
-            let meeting = Meeting { side, agreed: None };
+            let meeting = Meeting { side, agreed: None, is_decided: false };
             endpoint.begin(socket.as_raw_fd(), cookie, meeting, is_nonblocking);
             claim.number.become_(What::Endpoint(endpoint.index));
             Some(Some((background, endpoint, cookie, ends)))

@@ -2,7 +2,9 @@
 
 use beeline_ledger::{WindowLost, WindowPath};
 use beeline_mmio::{LoadWindow, StoreWindow};
-use beeline_stream::{CheckedReader, CheckedWriter, PlainReader, PlainWriter, WindowFailed, WindowSink};
+use beeline_stream::{
+    CheckedReader, CheckedWriter, PlainReader, PlainWriter, StreamId, WindowFailed, WindowSink,
+};
 use beeline_window::{Receiver, Writer};
 
 use crate::words::Credits;
@@ -22,19 +24,21 @@ pub(crate) enum WindowWriter {
 }
 
 impl WindowReader {
-    pub(crate) fn new(receiver: Receiver<LoadWindow, Credits>, is_checked: bool) -> Self {
-        match is_checked {
-            true => WindowReader::Checked(CheckedReader::new(receiver)),
-            false => WindowReader::Plain(PlainReader::new(receiver)),
+    /// `checked`: by what its messages are, if they are.
+    pub(crate) fn new(receiver: Receiver<LoadWindow, Credits>, checked: Option<StreamId>) -> Self {
+        match checked {
+            Some(stream) => WindowReader::Checked(CheckedReader::new(receiver, stream)),
+            None => WindowReader::Plain(PlainReader::new(receiver)),
         }
     }
 }
 
 impl WindowWriter {
-    pub(crate) fn new(writer: Writer<StoreWindow, Credits>, is_checked: bool) -> Self {
-        match is_checked {
-            true => WindowWriter::Checked(CheckedWriter::new(writer)),
-            false => WindowWriter::Plain(PlainWriter::new(writer)),
+    /// As [`WindowReader::new`].
+    pub(crate) fn new(writer: Writer<StoreWindow, Credits>, checked: Option<StreamId>) -> Self {
+        match checked {
+            Some(stream) => WindowWriter::Checked(CheckedWriter::new(writer, stream)),
+            None => WindowWriter::Plain(PlainWriter::new(writer)),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Windows of connections that keep what they send: each message carries a checksum, and none of its bytes is given before it is right.
 //!
-//! A message is one word, then bytes of the stream. The low half of the word is the CRC-32C of the first byte's offset in the stream, as
-//! eight little-endian bytes, and of the bytes. So a message that is whole and stands in another's place is found as well. The high
-//! half is 0.
+//! A message is one word, then bytes of the stream. The low half of the word is the CRC-32C of which stream it is, of the first byte's offset in
+//! that, each as eight little-endian bytes, and of the bytes. So a message that is whole and stands in another's place is found as well, also
+//! one of another connection or of the other direction. The high half is 0.
 
 use beeline_contract_memory::{CreditSink, CreditSource, LoadPort, StorePort};
 use beeline_ledger::{WindowLost, WindowPath};
@@ -16,22 +16,34 @@ pub const CHECKED_MESSAGE_BYTES: usize = 4080;
 /// The word in front of the bytes.
 const PREFIX_BYTES: usize = 8;
 
-fn checksum(offset: u64, bytes: &[u8]) -> u64 {
-    crc32c::crc32c_append(crc32c::crc32c(&offset.to_le_bytes()), bytes).into()
+/// Which stream a window has: both ends say the same, and no two streams whose windows somebody can take one for the other have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamId(u32);
+
+impl StreamId {
+    /// Of what names the sending socket and the receiving one. Another order is the other direction.
+    pub fn new(sender: u64, receiver: u64) -> Self {
+        StreamId(crc32c::crc32c_append(crc32c::crc32c(&sender.to_le_bytes()), &receiver.to_le_bytes()))
+    }
+
+    fn checksum(self, offset: u64, bytes: &[u8]) -> u64 {
+        crc32c::crc32c_append(crc32c::crc32c_append(self.0, &offset.to_le_bytes()), bytes).into()
+    }
 }
 
 /// Sends a stretch of the stream by a window, in messages that carry a checksum.
 #[derive(Debug)]
 pub struct CheckedWriter<P, C> {
     writer: Writer<P, C>,
+    stream: StreamId,
     most_bytes: usize,
 }
 
 impl<P: StorePort, C: CreditSource> CheckedWriter<P, C> {
     /// By a window that has sent nothing.
-    pub fn new(writer: Writer<P, C>) -> Self {
+    pub fn new(writer: Writer<P, C>, stream: StreamId) -> Self {
         let quarter_bytes = (writer.max_payload_bytes() / 4).saturating_sub(PREFIX_BYTES);
-        CheckedWriter { most_bytes: quarter_bytes.clamp(1, CHECKED_MESSAGE_BYTES), writer }
+        CheckedWriter { most_bytes: quarter_bytes.clamp(1, CHECKED_MESSAGE_BYTES), writer, stream }
     }
 }
 
@@ -39,7 +51,8 @@ impl<P: StorePort, C: CreditSource> WindowSink for CheckedWriter<P, C> {
     fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<usize, WindowFailed> {
         let mut taken = 0;
         for message in bytes.chunks(self.most_bytes) {
-            match self.writer.try_send_prefixed(checksum(offset + taken as u64, message), message) {
+            let checksum = self.stream.checksum(offset + taken as u64, message);
+            match self.writer.try_send_prefixed(checksum, message) {
                 Ok(Sent::Sent) => taken += message.len(),
                 Ok(Sent::Full) => break,
                 // The next call says it again.
@@ -59,6 +72,7 @@ impl<P: StorePort, C: CreditSource> WindowSink for CheckedWriter<P, C> {
 #[derive(Debug)]
 pub struct CheckedReader<L, S> {
     receiver: Receiver<L, S>,
+    stream: StreamId,
     /// Bytes that were checked; those before `next` were given.
     hand: Vec<u8>,
     next: usize,
@@ -67,8 +81,14 @@ pub struct CheckedReader<L, S> {
 
 impl<L: LoadPort, S: CreditSink> CheckedReader<L, S> {
     /// From a window of which nothing was read. It allocates [`CHECKED_MESSAGE_BYTES`], and more only where more is peeked at.
-    pub fn new(receiver: Receiver<L, S>) -> Self {
-        CheckedReader { receiver, hand: Vec::with_capacity(CHECKED_MESSAGE_BYTES), next: 0, is_lost: false }
+    pub fn new(receiver: Receiver<L, S>, stream: StreamId) -> Self {
+        let hand = Vec::with_capacity(CHECKED_MESSAGE_BYTES);
+        CheckedReader { receiver, stream, hand, next: 0, is_lost: false }
+    }
+
+    /// Bytes of memory that it has for what was checked, besides the window.
+    pub fn held_bytes(&self) -> usize {
+        self.hand.capacity()
     }
 
     /// The bytes of the next message, of which the first is byte `offset`: to `out` if it has room for all of them, else to the hand.
@@ -77,7 +97,9 @@ impl<L: LoadPort, S: CreditSink> CheckedReader<L, S> {
         if self.is_lost {
             return Err(WindowLost);
         }
-        let CheckedReader { receiver, hand, .. } = self;
+        // What was given would stay for as long as a program that peeks leaves some.
+        self.hand.drain(..std::mem::take(&mut self.next));
+        let CheckedReader { receiver, stream, hand, .. } = self;
         let checked = match receiver.poll() {
             Ok(None) => return Ok(None),
             Ok(Some(mut message)) => {
@@ -94,7 +116,7 @@ impl<L: LoadPort, S: CreditSink> CheckedReader<L, S> {
                             &mut hand[kept..]
                         };
                         message.copy_out_from(1, to);
-                        let is_right = checksum(offset, to) == prefix;
+                        let is_right = stream.checksum(offset, to) == prefix;
                         if !is_right {
                             hand.truncate(kept);
                         }
@@ -123,6 +145,8 @@ impl<L: LoadPort, S: CreditSink> CheckedReader<L, S> {
         if self.next == self.hand.len() {
             self.hand.clear();
             self.next = 0;
+            // No call of the allocator's but behind a peek.
+            self.hand.shrink_to(CHECKED_MESSAGE_BYTES);
         }
         bytes
     }

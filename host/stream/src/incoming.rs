@@ -61,13 +61,13 @@ impl<P: PublishPort, V: ViewPort, W: WindowPath, E> Incoming<P, V, W, E> {
         self.window.0.is_some()
     }
 
-    /// Has the sender send anew what was not taken, as if the window were lost: for who wants all of it in the socket. It is called again
-    /// until that is so.
+    /// Treats the window as lost once its sender sends anew what was not taken: for who wants all of it in the socket. It is called again until
+    /// that is so; as long as the sender says nothing, the window's bytes can be read.
     ///
     /// # Errors
     /// [`Failure::Reset`]: the other side broke the rules.
-    pub fn want_anew(&mut self) -> Result<(), Failure<E>> {
-        if self.has_window() && self.has_window_bytes()? {
+    pub fn skip_to_anew(&mut self) -> Result<(), Failure<E>> {
+        if self.has_window() && self.ledger.comes_anew()? && self.has_window_bytes()? {
             self.window = Slot(None);
         }
         Ok(self.ledger.skip_to_anew()?)

@@ -58,6 +58,13 @@ impl Kept {
         self.from += bytes;
     }
 
+    /// As [`Kept::release`], and gives back memory that nothing needs.
+    pub fn give_back(&mut self, offset: u64) {
+        self.release(offset);
+        self.bytes.shrink_to(self.bytes.len());
+        self.look_at = LOOK_BYTES.max(2 * self.bytes.len());
+    }
+
     /// Whether all bytes from `offset` on are here.
     pub fn has(&self, offset: u64) -> bool {
         (self.from..=self.end()).contains(&offset)
@@ -110,7 +117,7 @@ mod tests {
         }
         assert_eq!((looks.get(), kept.end()), (4, 64 * 4096));
         assert!(kept.len() <= LOOK_BYTES);
-        kept.release(u64::MAX);
-        assert_eq!((kept.len(), kept.end()), (0, 64 * 4096));
+        kept.give_back(u64::MAX);
+        assert_eq!((kept.len(), kept.end(), kept.bytes.capacity()), (0, 64 * 4096, 0));
     }
 }

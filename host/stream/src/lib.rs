@@ -17,7 +17,7 @@ mod plain;
 mod socket;
 mod tcp;
 
-pub use checked::{CHECKED_MESSAGE_BYTES, CheckedReader, CheckedWriter};
+pub use checked::{CHECKED_MESSAGE_BYTES, CheckedReader, CheckedWriter, StreamId};
 pub use failure::{Failure, Reset};
 pub use incoming::Incoming;
 pub use outgoing::{Outgoing, Sent, Unmoved};

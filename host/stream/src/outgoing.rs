@@ -1,6 +1,7 @@
 //! The sender's half of a direction.
 
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
 use beeline_contract_adapter::{PublishPort, ViewPort};
 use beeline_ledger::{Anew, Path, Sender, Stays};
@@ -8,6 +9,9 @@ use beeline_ledger::{Anew, Path, Sender, Stays};
 use crate::failure::{Failure, Reset};
 use crate::kept::Kept;
 use crate::socket::{Socket, WindowSink};
+
+/// How long others run until a receiver has said what it has found.
+const DECIDED_WITHIN: Duration = Duration::from_millis(100);
 
 /// What became of bytes that were to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,14 +49,12 @@ pub struct Outgoing<P, V, W> {
     most_kept_bytes: usize,
     /// Whether the stream was begun anew since it left the socket: nothing of that window can be asked for any more.
     is_anew: bool,
-    /// Whether the copy grew too long.
-    is_dropped: bool,
 }
 
 impl<P: PublishPort, V: ViewPort, W: WindowSink> Outgoing<P, V, W> {
     /// A stream that stays on its socket until it has a window, and keeps nothing: a window that is lost resets the connection.
     pub fn new(ledger: Sender<P, V>) -> Self {
-        Outgoing { ledger, window: None, kept: None, most_kept_bytes: 0, is_anew: false, is_dropped: false }
+        Outgoing { ledger, window: None, kept: None, most_kept_bytes: 0, is_anew: false }
     }
 
     /// Keeps a copy of what it sends until the receiver's program has it, so that a lost window loses no byte. A receiver that keeps to the
@@ -126,7 +128,7 @@ impl<P: PublishPort, V: ViewPort, W: WindowSink> Outgoing<P, V, W> {
         }
         let given = socket.given_bytes().map_err(Unmoved::Socket)?;
         if self.ledger.is_settled() == Ok(true) {
-            (self.kept, self.is_dropped) = (None, false);
+            self.kept = None;
         }
         self.ledger.go_up(given).map_err(Unmoved::Ledger)?;
         self.kept = (self.most_kept_bytes > 0).then(|| Kept::from(self.ledger.sent_bytes()));
@@ -224,18 +226,37 @@ impl<P: PublishPort, V: ViewPort, W: WindowSink> Outgoing<P, V, W> {
     /// # Errors
     /// As [`Outgoing::send`].
     pub fn leave<S: Socket>(&mut self, socket: &mut S) -> Result<bool, Failure<S::Error>> {
-        // Without a copy there was nothing in a window since the receiver stood at the socket, unless it grew too long.
-        if self.kept.is_none() && !self.is_dropped || self.ledger.has_receiver_ended() {
+        if self.ledger.has_receiver_ended() {
             self.go_down();
             return Ok(true);
         }
         if let Some(from) = self.ledger.resume_from()? {
             self.resume(from)?;
+        } else if self.kept.is_none() {
+            // Nothing was in a window since the receiver stood at the socket; or the copy grew too long, and what is in the window is received there.
+            self.go_down();
+            return Ok(true);
         } else if !self.is_anew && !self.ledger.is_settled()? {
             self.begin_anew()?;
         }
         self.pay(socket)?;
         Ok(self.owed_bytes() == 0)
+    }
+
+    /// Bytes that [`Outgoing::leave`] would give to the socket now.
+    pub fn bytes_to_leave(&mut self) -> u64 {
+        let cursor = self.ledger.sent_bytes() - self.ledger.untaken_bytes();
+        match &self.kept {
+            Some(_) if self.is_anew => self.owed_bytes(),
+            Some(kept) if self.ledger.is_settled() != Ok(true) => kept.end() - cursor.max(kept.begin()),
+            _ => 0,
+        }
+    }
+
+    /// Forgets bytes that the receiver's program has: for who sends nothing for a while. It loads the cursor.
+    pub fn release(&mut self) {
+        let cursor = self.ledger.sent_bytes() - self.ledger.untaken_bytes();
+        self.kept.iter_mut().for_each(|kept| kept.give_back(cursor));
     }
 
     /// What the socket has not taken of what it is owed. Whoever has it gives it to the socket before anything else, and this is not used
@@ -251,7 +272,7 @@ impl<P: PublishPort, V: ViewPort, W: WindowSink> Outgoing<P, V, W> {
         if let Some(kept) = &mut self.kept {
             kept.add(sent, || self.ledger.sent_bytes() - self.ledger.untaken_bytes());
             if kept.len() > self.most_kept_bytes {
-                (self.kept, self.is_dropped) = (None, true);
+                self.kept = None;
             }
         }
         Sent::Bytes(sent.len())
@@ -277,7 +298,13 @@ impl<P: PublishPort, V: ViewPort, W: WindowSink> Outgoing<P, V, W> {
         let from = cursor.max(kept.begin());
         kept.release(from);
         self.is_anew = true;
-        match self.ledger.begin_anew(from)? {
+        let (mut anew, started) = (self.ledger.begin_anew(from)?, Instant::now());
+        // Two stores of a receiver that may have lost its core between them.
+        while anew == Anew::Unknown && started.elapsed() < DECIDED_WITHIN {
+            std::thread::yield_now();
+            anew = self.ledger.look_again()?;
+        }
+        match anew {
             Anew::Begun => Ok(()),
             Anew::Needless => {
                 self.kept = None;

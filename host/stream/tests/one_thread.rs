@@ -8,7 +8,7 @@ use std::net::{TcpListener, TcpStream};
 use std::rc::Rc;
 
 use beeline_contract_adapter::{PublishPort, Unconfirmed};
-use beeline_ledger::{KernelPath, Path, Peeked, Received, Sender};
+use beeline_ledger::{Anew, KernelPath, Path, Peeked, Received, Receiver, Sender, WindowLost, WindowPath};
 use beeline_stream::*;
 use rustix::io::Errno;
 use support::*;
@@ -180,7 +180,7 @@ fn bytes_that_nobody_has_taken_are_in_the_socket_in_one_piece_behind_a_window_th
         }
         // Some of a message of the window, or of the bytes behind it, is unread.
         while !receiver.incoming.stop().unwrap() {
-            receiver.incoming.want_anew().unwrap();
+            receiver.incoming.skip_to_anew().unwrap();
             let _found = receiver.incoming.peek(&mut [0], &mut receiver.tcp).unwrap();
         }
         assert_eq!(receiver.incoming.taken_bytes(), taken as u64);
@@ -190,13 +190,160 @@ fn bytes_that_nobody_has_taken_are_in_the_socket_in_one_piece_behind_a_window_th
 }
 
 #[test]
-fn window_that_was_left_while_its_copy_was_too_long_is_a_reset() {
-    let (mut sender, _receiver, _memory) = ends::<Checked>();
+fn bytes_in_front_of_a_window_that_is_left_stay_where_they_are() {
+    for goes_down in [false, true] {
+        let (mut sender, mut receiver, _memory) = ends::<Checked>();
+        assert_eq!(send(&mut sender, 200), Sent::Bytes(200));
+        let mut out = [0; 1000];
+        assert_eq!(receiver.incoming.receive(&mut out[..50], &mut receiver.tcp), Ok(Received::Bytes(50)));
+        assert!(sender.go_up());
+        assert_eq!(send(&mut sender, 300), Sent::Bytes(300));
+        if goes_down {
+            sender.outgoing.go_down();
+        }
+        receiver.incoming.skip_to_anew().unwrap();
+        assert!(!receiver.incoming.stop().unwrap());
+        assert!(sender.outgoing.leave(&mut sender.tcp).unwrap());
+        receiver.incoming.skip_to_anew().unwrap();
+        assert!(receiver.incoming.stop().unwrap());
+        let Peeked::Bytes(found) = receiver.tcp.peek(&mut out).unwrap() else { panic!() };
+        assert_eq!(out[..found], bytes(50, 450));
+    }
+}
+
+#[test]
+fn window_that_is_left_can_be_read_until_its_sender_sends_anew() {
+    let (mut sender, mut receiver, _memory) = ends::<Checked>();
+    assert!(sender.go_up());
+    assert_eq!(send(&mut sender, 300), Sent::Bytes(300));
+    sender.outgoing.go_down();
+    assert!(!receiver.incoming.stop().unwrap());
+    receiver.incoming.skip_to_anew().unwrap();
+    receive_all(&mut receiver, 300);
+}
+
+#[test]
+fn one_receive_takes_away_all_that_comes_in_front_of_what_is_sent_anew() {
+    let (mut sender, mut receiver, memory) = ends::<Checked>();
+    assert!(sender.go_up());
+    assert_eq!(send(&mut sender, 3000), Sent::Bytes(3000));
+    sender.outgoing.go_down();
+    let mut sent = 3000;
+    while sent < 600_000 {
+        let Sent::Bytes(bytes) = send(&mut sender, 100_000) else { panic!() };
+        sent += bytes as u64;
+    }
+    spoil(&memory, &sender);
+    assert_eq!(receiver.incoming.has_window_bytes(), Ok(false));
+    // What its socket does not take before some of it is read is sent by whoever has it.
+    let _is_all = sender.outgoing.leave(&mut sender.tcp).unwrap();
+    let mut out = [0; 100];
+    assert_eq!(receiver.incoming.receive(&mut out, &mut receiver.tcp), Ok(Received::Bytes(100)));
+    assert_eq!(out[..], bytes(0, 100));
+}
+
+#[test]
+fn window_that_is_left_while_its_copy_was_too_long_is_received() {
+    let (mut sender, mut receiver, _memory) = ends::<Checked>();
     sender.outgoing = sender.outgoing.keeping(2000);
     assert!(sender.go_up());
     assert_eq!(send(&mut sender, 2001), Sent::Bytes(2001));
-    let failure = sender.outgoing.leave(&mut sender.tcp).unwrap_err();
-    assert_eq!(failure, Failure::Reset(Reset::NotKept { from: 0 }));
+    assert!(sender.outgoing.leave(&mut sender.tcp).unwrap());
+    receive_all(&mut receiver, 2001);
+    assert_eq!(receiver.incoming.path(), Path::Kernel);
+}
+
+#[test]
+fn bytes_that_the_other_program_has_are_forgotten_though_nothing_is_sent() {
+    let (mut sender, mut receiver, _memory) = ends::<Checked>();
+    assert!(sender.go_up());
+    assert_eq!(send(&mut sender, 3000), Sent::Bytes(3000));
+    let mut out = [0; 1000];
+    assert_eq!(receiver.incoming.receive(&mut out, &mut receiver.tcp), Ok(Received::Bytes(1000)));
+    assert_eq!((sender.outgoing.kept_bytes(), sender.outgoing.bytes_to_leave()), (3000, 2000));
+    sender.outgoing.release();
+    assert_eq!((sender.outgoing.kept_bytes(), sender.outgoing.bytes_to_leave()), (2000, 2000));
+    assert!(sender.outgoing.leave(&mut sender.tcp).unwrap());
+    assert_eq!(sender.outgoing.bytes_to_leave(), 0);
+    receive_all(&mut receiver, 3000);
+}
+
+#[test]
+fn receiver_that_has_stopped_has_stopped_whatever_the_ledger_says_then() {
+    let memory = Memory::new();
+    let direction = memory.direction(0);
+    let mut sender = Sender::new(direction.sender_words(), direction.theirs_of_sender(), 0);
+    let mut receiver = Receiver::new(direction.receiver_words(), direction.theirs_of_receiver(), 0);
+    assert_eq!(receiver.stop(), Ok(true));
+    assert_eq!(sender.begin_anew(0), Ok(Anew::Needless));
+    assert_eq!(receiver.stop(), Ok(true));
+}
+
+#[test]
+fn stream_that_is_begun_anew_while_the_receiver_looks_for_the_last_time_is_looked_at_again() {
+    const READY: u64 = 1 << 63;
+    const STOPPING: u64 = 1 << 61;
+    const STOPPED: u64 = 1 << 60;
+    for (found, anew) in [(STOPPED | 2, Anew::Needless), (2, Anew::Begun)] {
+        let memory = Memory::new();
+        let direction = memory.direction(0);
+        let mut sender = Sender::new(direction.sender_words(), direction.theirs_of_sender(), 0);
+        let mut receiver = direction.receiver_words();
+        receiver.publish(0, READY);
+        sender.go_up(0).unwrap();
+        sender.count(5);
+        sender.go_down();
+        receiver.publish(0, STOPPING | 2);
+        assert_eq!(sender.begin_anew(0), Ok(Anew::Unknown));
+        receiver.publish(0, found);
+        assert_eq!(sender.look_again(), Ok(anew));
+        assert_eq!(sender.sent_bytes(), if anew == Anew::Needless { 5 } else { 0 });
+    }
+}
+
+/// Both ends of a window of direction 0, by these streams.
+fn checked_window(
+    sends: StreamId,
+    receives: StreamId,
+) -> (impl WindowSink + use<>, CheckedReader<beeline_mmio::LoadWindow, Pushed>) {
+    let memory = Memory::new();
+    let mut direction = memory.direction(0);
+    let receiver = direction.next_window(1).unwrap();
+    direction.tell_offered();
+    let (_, writer) = direction.offered(0).unwrap();
+    (CheckedWriter::new(writer, sends), CheckedReader::new(receiver, receives))
+}
+
+#[test]
+fn message_of_another_stream_is_no_message() {
+    let [one, other] = [0, 1].map(stream_id);
+    for (sends, receives) in [(one, one), (one, other), (other, one)] {
+        let (mut writer, mut reader) = checked_window(sends, receives);
+        assert_eq!(writer.write(7, b"message"), Ok(7));
+        writer.settle();
+        let read = reader.read(7, &mut [0; 7]);
+        assert_eq!(read, if sends == receives { Ok(7) } else { Err(WindowLost) });
+    }
+}
+
+#[test]
+fn peeks_of_a_stream_that_goes_on_hold_no_more_than_they_show() {
+    let (mut writer, mut reader) = checked_window(stream_id(0), stream_id(0));
+    let (mut sent, mut taken, mut out) = (0, 0, [0; 1000]);
+    for _ in 0..300 {
+        sent += writer.write(sent, &bytes(sent, 1500)).unwrap() as u64;
+        writer.settle();
+        assert_eq!(reader.peek(taken, &mut out), Ok(1000));
+        assert_eq!(reader.read(taken, &mut out[..900]), Ok(900));
+        assert_eq!(out[..900], bytes(taken, 900));
+        taken += 900;
+    }
+    assert!(reader.held_bytes() <= 4 * CHECKED_MESSAGE_BYTES, "{}", reader.held_bytes());
+    assert_eq!(reader.peek(taken, &mut vec![0; 6000]), Ok(6000.min((sent - taken) as usize)));
+    while taken < sent {
+        taken += reader.read(taken, &mut out).unwrap() as u64;
+    }
+    assert_eq!(reader.held_bytes(), CHECKED_MESSAGE_BYTES);
 }
 
 #[test]

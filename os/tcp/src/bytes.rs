@@ -78,6 +78,18 @@ pub fn send(socket: impl AsFd, bytes: &[u8]) -> Result<usize, Errno> {
     }
 }
 
+/// Bytes that the socket takes at once, in a few pieces, whatever the other side does. It takes more: the kernel counts memory, and has more of that for bytes
+/// than they are long, so this is half of what is not in use.
+///
+/// # Errors
+/// What the kernel says.
+pub fn room(socket: impl AsFd) -> Result<u64, Errno> {
+    let socket = socket.as_fd();
+    let most = rustix::net::sockopt::socket_send_buffer_size(socket)? as u64;
+    let in_use = 2 * u64::from(sys::unacknowledged(socket)?);
+    Ok(most.saturating_sub(in_use) / 2)
+}
+
 /// Ends the connection at once (`connect` to `AF_UNSPEC`), for everybody who holds the socket. The other side is sent a RST, and unread and
 /// unsent bytes of this side are thrown away. Whoever receives from the socket next, by any descriptor, fails with `CONNRESET`, and after that
 /// with `NOTCONN`. A thread that sleeps in a call on the socket wakes; recent kernels give it `PIPE`, also in a receive, where a RST of the

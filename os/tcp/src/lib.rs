@@ -2,8 +2,8 @@
 //!
 //! For a library that carries a connection's bytes by another path while the kernel's socket stays what it is. It has to know how many bytes went
 //! through the socket, whoever sent or received them ([`given`], [`taken`]); to look at bytes before it takes them ([`peek`], [`take`]); which sockets
-//! the two ends are ([`cookie`], [`other_socket`]); whether a program has asked for what the other path cannot give ([`is_neutral`]); and to end
-//! a connection that cannot go on ([`reset`]). `os/domain` asks for the other end's user ([`find()`]). Each function borrows a descriptor, keeps nothing, and waits for no other process.
+//! the two ends are ([`cookie`], [`other_socket`]); whether a program has asked for what the other path cannot give ([`is_neutral`]); how many the socket
+//! takes at once ([`room`]); and to end a connection that cannot go on ([`reset`]). `os/domain` asks for the other end's user ([`find()`]). Each function borrows a descriptor, keeps nothing, and waits for no other process.
 //!
 //! A preloaded library replaces functions of the C library, and must not come to itself when it calls this crate. On x86, ARM and RISC-V (64 bits)
 //! every system call here is an instruction: rustix makes its own there (`linux_raw`, its default), and `os/tcp/sys` does the same for what
@@ -42,7 +42,7 @@ mod sock_diag;
 mod state;
 mod tuple;
 
-pub use bytes::{Peeked, TakeError, peek, reset, send, take};
+pub use bytes::{Peeked, TakeError, peek, reset, room, send, take};
 pub use counts::{CountError, Side, given, state, taken};
 pub use datagrams::{is_neutral_for_datagrams, is_of_this_host, is_udp, receiver, source_towards};
 pub use ends::{NoOtherSocket, OtherSocket, cookie, established, is_tcp, netns_cookie, other_socket};

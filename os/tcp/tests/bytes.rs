@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 
-use beeline_tcp::{Peeked, State, TakeError, given, peek, reset, send, state, take, taken};
+use beeline_tcp::{Peeked, State, TakeError, given, peek, reset, room, send, state, take, taken};
 use connections::{End, FAMILIES, pair, sleeps, wait_until};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -130,6 +130,25 @@ fn send_gives_what_there_is_room_for_and_raises_no_signal() {
         a.stream.shutdown(Shutdown::Write).unwrap();
         assert_eq!(send(&a.stream, b"more"), Err(Errno::PIPE), "{family:?}");
         assert!(!has_signal.load(Ordering::Relaxed), "{family:?}");
+    }
+}
+
+#[test]
+fn socket_takes_at_once_what_it_says_that_it_has_room_for() {
+    let mut random = SmallRng::seed_from_u64(SEED);
+    for family in FAMILIES {
+        let [sender, _receiver] = &pair(family);
+        let mut sent = 0;
+        loop {
+            let room = room(&sender.stream).unwrap() as usize;
+            if room == 0 {
+                break;
+            }
+            let bytes = vec![0; random.random_range(1..=room)];
+            assert_eq!(send(&sender.stream, &bytes), Ok(bytes.len()), "{family:?}, {sent}, seed {SEED}");
+            sent += bytes.len();
+        }
+        assert!(sent > 100_000, "{family:?}, {sent}, seed {SEED}");
     }
 }
 

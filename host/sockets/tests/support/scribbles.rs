@@ -1,4 +1,5 @@
 //! Windows that somebody writes over who has nothing to do with the connection.
+#![allow(dead_code, reason = "each test uses a part of it")]
 #![expect(clippy::unwrap_used, reason = "what a test does not expect fails it")]
 
 use std::fs::{File, OpenOptions};

@@ -23,8 +23,8 @@ pub trait Windows {
     type Source: beeline_ledger::WindowPath;
     /// Whether bytes are kept, so that windows may be scribbled over.
     const KEEPS: bool;
-    fn sink(writer: beeline_window::Writer<StoreWindow, Pushed>) -> Self::Sink;
-    fn source(receiver: beeline_window::Receiver<LoadWindow, Pushed>) -> Self::Source;
+    fn sink(writer: beeline_window::Writer<StoreWindow, Pushed>, stream: StreamId) -> Self::Sink;
+    fn source(receiver: beeline_window::Receiver<LoadWindow, Pushed>, stream: StreamId) -> Self::Source;
 }
 
 pub struct Plain;
@@ -35,11 +35,11 @@ impl Windows for Plain {
     type Source = PlainReader<LoadWindow, Pushed>;
     const KEEPS: bool = false;
 
-    fn sink(writer: beeline_window::Writer<StoreWindow, Pushed>) -> Self::Sink {
+    fn sink(writer: beeline_window::Writer<StoreWindow, Pushed>, _stream: StreamId) -> Self::Sink {
         PlainWriter::new(writer)
     }
 
-    fn source(receiver: beeline_window::Receiver<LoadWindow, Pushed>) -> Self::Source {
+    fn source(receiver: beeline_window::Receiver<LoadWindow, Pushed>, _stream: StreamId) -> Self::Source {
         PlainReader::new(receiver)
     }
 }
@@ -49,18 +49,23 @@ impl Windows for Checked {
     type Source = CheckedReader<LoadWindow, Pushed>;
     const KEEPS: bool = true;
 
-    fn sink(writer: beeline_window::Writer<StoreWindow, Pushed>) -> Self::Sink {
-        CheckedWriter::new(writer)
+    fn sink(writer: beeline_window::Writer<StoreWindow, Pushed>, stream: StreamId) -> Self::Sink {
+        CheckedWriter::new(writer, stream)
     }
 
-    fn source(receiver: beeline_window::Receiver<LoadWindow, Pushed>) -> Self::Source {
-        CheckedReader::new(receiver)
+    fn source(receiver: beeline_window::Receiver<LoadWindow, Pushed>, stream: StreamId) -> Self::Source {
+        CheckedReader::new(receiver, stream)
     }
 }
 
 /// Byte `at` of the stream of a direction.
 pub fn byte(direction: usize, at: u64) -> u8 {
     (at.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(direction as u64 * 77) >> 29) as u8
+}
+
+/// Sockets 1 and 2, of which the first sends in direction 0.
+pub fn stream_id(direction: usize) -> StreamId {
+    StreamId::new(1 + direction as u64, 2 - direction as u64)
 }
 
 /// More than a window and a socket's buffers.
@@ -130,7 +135,7 @@ impl<W: Windows> End<W> {
         }
         let blank = self.random.next_u64();
         if let Some(receiver) = self.receives.next_window(blank) {
-            self.incoming.set_window(W::source(receiver));
+            self.incoming.set_window(W::source(receiver, stream_id(1 - self.number)));
             self.receives.tell_offered();
         }
     }
@@ -138,7 +143,7 @@ impl<W: Windows> End<W> {
     /// Takes a window that was offered.
     pub fn take_window(&mut self) {
         if let Some((number, writer)) = self.sends.offered(self.taken_windows)
-            && self.outgoing.set_window(W::sink(writer)).is_ok()
+            && self.outgoing.set_window(W::sink(writer, stream_id(self.number))).is_ok()
         {
             self.taken_windows = number;
             self.counts.windows += 1;

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use beeline_socket_engine::{Sockets, switch};
 use beeline_socket_rules::{Retain, Rules, Why};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use rustix::process::{
@@ -313,6 +314,45 @@ fn unread_bytes_in_front_of_the_window_are_in_the_socket_of_who_gets_it() {
             }
             say.write_all(&end.to_le_bytes()).unwrap();
             wait_for(&mut is_over);
+        },
+    );
+}
+
+#[test]
+fn child_of_a_process_that_has_ended_gets_what_was_in_a_window_that_is_lost() {
+    let (mut has_sent, mut sent) = std::io::pipe().unwrap();
+    let (mut has_begun, mut begun) = std::io::pipe().unwrap();
+    let (mut total, mut say) = std::io::pipe().unwrap();
+    let (is_over, mut over) = std::io::pipe().unwrap();
+    both(
+        |server, _| {
+            wait_for(&mut has_sent);
+            in_fork(server.sockets(), || {
+                tell(&mut begun);
+                let mut out = vec![0; total_of(&mut total) as usize];
+                Windows::of("self").unwrap().spoil(0);
+                server.receive_all(&mut out);
+                assert!(out.iter().zip(0..).all(|(found, at)| *found == byte(at)));
+                tell(&mut over);
+            });
+            wait_for(&mut has_begun);
+        },
+        |client, _| {
+            send_by_window(&client, &(0..100).map(byte).collect::<Vec<_>>());
+            tell(&mut sent);
+            let (mut end, mut by_window, started) = (100, 0, Instant::now());
+            // Until it finds that the other process has ended.
+            while client.traffic().sent_by_window_bytes > by_window {
+                by_window = client.traffic().sent_by_window_bytes;
+                std::thread::sleep(Duration::from_millis(5));
+                client.send_all(&[byte(end)]);
+                end += 1;
+                assert!(started.elapsed() < HANGS);
+            }
+            say.write_all(&end.to_le_bytes()).unwrap();
+            let mut watched = [PollFd::new(&is_over, PollFlags::IN)];
+            let seconds = Timespec { tv_sec: 20, tv_nsec: 0 };
+            assert_eq!(poll(&mut watched, Some(&seconds)), Ok(1), "nobody sends it anew");
         },
     );
 }

@@ -114,7 +114,7 @@ macro_rules! calls {
             select, __select(
                 count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *mut timeval
             ) -> c_int = polls,
-                select(count, read, write, except, timeout);
+                pselect6(count, read, write, except, kernel::time_at(timeout), 0);
             // The mask is of no use before the program's first handler.
             pselect(
                 count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set,

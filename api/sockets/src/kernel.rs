@@ -48,20 +48,42 @@ pub fn option(number: c_int, level: c_int, name: c_int) -> Option<c_int> {
     (result == 0 && bytes as usize == size_of::<c_int>()).then_some(value)
 }
 
+thread_local! {
+    /// A time that a call is about to be given, until the thread makes another.
+    static TIME: core::cell::Cell<libc::timespec> =
+        const { core::cell::Cell::new(libc::timespec { tv_sec: 0, tv_nsec: 0 }) };
+}
+
+fn kept(time: libc::timespec) -> *const libc::timespec {
+    TIME.with(|kept| {
+        kept.set(time);
+        kept.as_ptr().cast_const()
+    })
+}
+
 /// A time of so many milliseconds, until this thread asks for another; null, which is for ever, for a negative number.
 pub fn time_of(milliseconds: c_int) -> *const libc::timespec {
-    thread_local! {
-        static TIME: core::cell::Cell<libc::timespec> =
-            const { core::cell::Cell::new(libc::timespec { tv_sec: 0, tv_nsec: 0 }) };
-    }
     if milliseconds < 0 {
         return core::ptr::null();
     }
     let (seconds, rest) = (milliseconds / 1000, milliseconds % 1000);
-    TIME.with(|time| {
-        time.set(libc::timespec { tv_sec: seconds.into(), tv_nsec: c_long::from(rest) * 1_000_000 });
-        time.as_ptr().cast_const()
-    })
+    kept(libc::timespec { tv_sec: seconds.into(), tv_nsec: c_long::from(rest) * 1_000_000 })
+}
+
+/// The same of a time with microseconds; null for null. Not every machine has a system call that takes one.
+///
+/// # Safety
+/// Null, or a time that can be read.
+pub unsafe fn time_at(time: *const libc::timeval) -> *const libc::timespec {
+    // SAFETY: as the caller says.
+    match unsafe { time.as_ref() } {
+        None => core::ptr::null(),
+        // The kernel takes more than a million microseconds for seconds.
+        Some(time) => kept(libc::timespec {
+            tv_sec: time.tv_sec.saturating_add(time.tv_usec / 1_000_000),
+            tv_nsec: time.tv_usec % 1_000_000 * 1000,
+        }),
+    }
 }
 
 /// Sends SIGPIPE to this thread, as the kernel does to one that writes to a socket that nobody reads.

@@ -172,7 +172,8 @@ fn idle(place: &Place<'_>) -> Result<Measured, BenchError> {
     let server = own_server(place, "hold")?;
     let client = ask(place, "idle", server.port)?;
     let used = needed("client with idle connections", &client.out, "used: ")?;
-    Ok(Measured::of(used, &client, &server.end()?))
+    // It ends with its connections.
+    Ok(Measured::of(used, &client, &server.wait(LIMIT)?))
 }
 
 fn nginx(place: &Place<'_>, connections: u32) -> Result<Measured, BenchError> {

@@ -86,6 +86,9 @@ pub(super) const CASES: &[Case] = &[
     case("iperf3 -l 64", IPERF3, 5.0, |place| iperf3(place, "64")),
     case("iperf3 -l 4K", IPERF3, 4.0, |place| iperf3(place, "4K")),
     case("iperf3 -l 1M", IPERF3, 2.0, |place| iperf3(place, "1M")),
+    case("writes of 64 B", &[], 5.0, |place| stream(place, 64)),
+    case("writes of 4 KiB", &[], 4.0, |place| stream(place, 4 << 10)),
+    case("writes of 1 MiB", &[], 2.0, |place| stream(place, 1 << 20)),
     case("sockperf, spinning", SOCKPERF, 15.0, |place| sockperf(place, None)),
     case("sockperf, sleeping", SOCKPERF, 1.0, |place| sockperf(place, Some("0"))),
     case("connect and accept", &[], 0.8, connect),
@@ -143,7 +146,7 @@ fn ask(place: &Place<'_>, words: &str, port: u16) -> Result<Ended, BenchError> {
 fn own_server(place: &Place<'_>, what: &str) -> Result<Server, BenchError> {
     let program = place.settings.program.path().to_string_lossy().into_owned();
     Server::start(place.ground, |port| {
-        Job::new(&program).arg("sockets-client").arg(what).arg(port).on(place.server())
+        Job::new(&program).arg("sockets-client").words(what).arg(port).on(place.server())
     })
 }
 
@@ -219,6 +222,14 @@ fn iperf3(place: &Place<'_>, length: &str) -> Result<Measured, BenchError> {
     let received = client.out.split_once("\"sum_received\"").map_or("", |(_, rest)| rest);
     let rate = needed("iperf3", received, "\"bits_per_second\":")?;
     Ok(Measured::of(rate, &client, &server.wait(LIMIT)?))
+}
+
+/// The bare loop beside iperf3: no other call between two writes, or between two reads.
+fn stream(place: &Place<'_>, bytes: usize) -> Result<Measured, BenchError> {
+    let server = own_server(place, &format!("read --bytes {bytes}"))?;
+    let client = ask(place, &format!("write --bytes {bytes}"), server.port)?;
+    let server = server.wait(LIMIT)?;
+    Ok(Measured::of(needed("reader", &server.out, "bits a second: ")?, &client, &server))
 }
 
 fn sockperf(place: &Place<'_>, spin: Option<&str>) -> Result<Measured, BenchError> {

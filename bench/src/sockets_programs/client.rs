@@ -19,13 +19,19 @@ const IDLE: usize = 1_000;
 const MESSAGES: usize = 60;
 const SETTLES: Duration = Duration::from_secs(1);
 const WATCHED: Duration = Duration::from_secs(2);
+const STREAMS: Duration = Duration::from_secs(1);
+/// Writes between two looks at the clock.
+const WRITES_A_LOOK: usize = 64;
 
 /// What an end plays.
 #[derive(Args, Clone, Debug)]
 pub struct ClientArgs {
-    /// memcached, connect, accept, idle, hold
+    /// memcached, connect, accept, idle, hold, write, read
     role: String,
     port: u16,
+    /// Bytes of each call of `write` and `read`.
+    #[arg(long, default_value_t = 4096)]
+    bytes: usize,
 }
 
 /// Plays the end of a connection that no program of Debian plays.
@@ -40,6 +46,8 @@ pub fn be_client(args: &ClientArgs) -> Result<(), BenchError> {
         "accept" => accept(TcpListener::bind(at)?),
         "idle" => idle(at),
         "hold" => hold(TcpListener::bind(at)?),
+        "write" => write(TcpStream::connect(at)?, args.bytes),
+        "read" => read(TcpListener::bind(at)?, args.bytes),
         other => Err(BenchError::Unknown(other.to_owned())),
     }
 }
@@ -156,6 +164,33 @@ fn hold(listener: TcpListener) -> Result<(), BenchError> {
             if byte == *b"=" { peer.write_all(&used_ms().to_le_bytes())? } else { peer.write_all(b"!")? }
         }
     }
+}
+
+/// Writes as fast as it can, and nothing else: what a program can have whose own loop costs nothing.
+fn write(mut peer: TcpStream, bytes: usize) -> Result<(), BenchError> {
+    let (piece, started) = (vec![0; bytes], Instant::now());
+    while started.elapsed() < STREAMS {
+        for _ in 0..WRITES_A_LOOK {
+            peer.write_all(&piece)?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads what one connection has to its end, and says how fast that came.
+fn read(listener: TcpListener, bytes: usize) -> Result<(), BenchError> {
+    let (mut peer, _) = listener.accept()?;
+    let mut piece = vec![0; bytes];
+    let mut total = peer.read(&mut piece)?;
+    let started = Instant::now();
+    loop {
+        match peer.read(&mut piece)? {
+            0 => break,
+            more => total += more,
+        }
+    }
+    println!("bits a second: {:.1}", total as f64 * 8.0 / started.elapsed().as_secs_f64());
+    Ok(())
 }
 
 /// Milliseconds of CPU time of this process.

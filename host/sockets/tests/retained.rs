@@ -180,11 +180,11 @@ enum With {
 /// What the sender does behind its last byte, before the window is written over.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Then {
-    /// Nothing, for ever.
+    /// It keeps its connection, and never sends again.
     Sleeps,
     ShutsDown,
     Closes,
-    /// The process ends.
+    /// Its process ends without closing anything.
     Exits,
 }
 
@@ -261,11 +261,7 @@ fn unread_bytes_are_not_lost(with: With, then: Then, receiver: Receiver) {
     let [mut scribbled, mut has_sent, mut is_done] = std::array::from_fn(|_| std::io::pipe().unwrap());
     let server = in_child(|| {
         let server = Connection::accepted(sockets(folder.path(), copies()), &listener);
-        let mut bytes = [0; 8];
-        while u64::from_le_bytes(bytes) != u64::MAX {
-            server.receive_all(&mut bytes);
-            server.send_all(&bytes);
-        }
+        answer_to_the_last(&server);
         wait_for(&mut has_sent.0);
         let windows = Windows::of("self").unwrap();
         match with {
@@ -330,13 +326,10 @@ fn full_paths_are_received(then: Then) {
     let [mut has_sent, mut total] = std::array::from_fn(|_| std::io::pipe().unwrap());
     let server = in_child(|| {
         let server = Connection::accepted(sockets(folder.path(), copies()), &listener);
-        let mut bytes = [0; 8];
-        while u64::from_le_bytes(bytes) != u64::MAX {
-            server.receive_all(&mut bytes);
-            server.send_all(&bytes);
-        }
+        answer_to_the_last(&server);
         wait_for(&mut has_sent.0);
         Windows::of("self").unwrap().spoil(0);
+        let mut bytes = [0; 8];
         total.0.read_exact(&mut bytes).unwrap();
         let (mut received, mut out) = (0, vec![0; 50_000]);
         loop {

@@ -221,11 +221,7 @@ fn killed_process_s_last_bytes_are_received() {
         let (folder, listener) = (tempfile::tempdir().unwrap(), listener());
         let server = in_child(|| {
             let server = Connection::accepted(sockets(folder.path(), Rules::default()), &listener);
-            let mut bytes = [0; 8];
-            while u64::from_le_bytes(bytes) != u64::MAX {
-                server.receive_all(&mut bytes);
-                server.send_all(&bytes);
-            }
+            answer_to_the_last(&server);
             (0..1_000_u64).for_each(|number| server.send_all(&number.to_le_bytes()));
             let own = rustix::process::getpid();
             rustix::process::kill_process(own, rustix::process::Signal::KILL).unwrap();

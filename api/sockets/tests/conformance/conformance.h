@@ -141,6 +141,8 @@ short ready_now(int fd, short events);
 /* Waits until so many bytes can be read. */
 void wait_unread(int fd, int bytes);
 void say_events(struct side *s, const char *name, unsigned events);
+/* Waits at a set of epoll, and says what it tells. */
+void say_ready(struct side *s, int set, int milliseconds);
 void set_nonblocking(int fd, bool is_nonblocking);
 void keep_over_exec(int fd);
 /* Sends a number over a connection of the same host, and takes one. */

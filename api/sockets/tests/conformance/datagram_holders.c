@@ -1,9 +1,9 @@
 /* Who has a socket of UDP: signals, threads that close it, children, other programs, copies. */
 #include "datagrams.h"
+#include "interrupts.h"
 
 #include <setjmp.h>
 
-static volatile sig_atomic_t signals;
 static sigjmp_buf outside;
 
 static void jump_out(int signal)
@@ -11,26 +11,6 @@ static void jump_out(int signal)
 	(void)signal;
 	siglongjmp(outside, 1);
 }
-
-static void count_signal(int signal)
-{
-	(void)signal;
-	signals = signals + 1;
-}
-
-static void on_signal(int signal, int flags)
-{
-	struct sigaction action = { .sa_handler = count_signal, .sa_flags = flags };
-	MUST(sigaction(signal, &action, NULL));
-}
-
-/* A call that the client interrupts with signals until it is told that it has returned. */
-#define INTERRUPTED(call)                                                                                              \
-	do {                                                                                                           \
-		meet(s);                                                                                               \
-		SAY(call);                                                                                             \
-		tell(s);                                                                                               \
-	} while (0)
 
 static void eintr_client(struct side *s)
 {
@@ -54,7 +34,7 @@ static void eintr_server(struct side *s)
 	struct pollfd list = { .fd = s->fd, .events = POLLIN };
 	int set = MUST(epoll_create1(0));
 	MUST(epoll_ctl(set, EPOLL_CTL_ADD, s->fd, &event));
-	on_signal(SIGUSR1, 0);
+	on_signal(SIGUSR1, count_signal, 0);
 	INTERRUPTED(recv(s->fd, bytes, sizeof bytes, 0));
 	INTERRUPTED(recv(s->fd, bytes, sizeof bytes, MSG_PEEK));
 	INTERRUPTED(readv(s->fd, &part, 1));
@@ -90,7 +70,7 @@ static void restarted_server(struct side *s)
 	char bytes[16];
 	struct timeval limit = { .tv_sec = 50 };
 	open_connected(s);
-	on_signal(SIGUSR1, SA_RESTART);
+	on_signal(SIGUSR1, count_signal, SA_RESTART);
 	meet(s);
 	say_bytes(s, "received", bytes, SAY(recv(s->fd, bytes, sizeof bytes, 0)));
 	meet(s);

@@ -176,17 +176,6 @@ static void mixed_server(struct side *s)
 	close(pipes[1]);
 }
 
-static void say_set(struct side *s, int set, int milliseconds)
-{
-	struct epoll_event events[4];
-	int count = epoll_wait(set, events, 4, milliseconds);
-	say(s, "ready: %d", count);
-	for (int i = 0; i < count; i++) {
-		say(s, "data %llu", (unsigned long long)events[i].data.u64);
-		say_events(s, "events", events[i].events);
-	}
-}
-
 /* Eight times: a set in which the socket is with these flags is waited at, the first datagram is received, the second one is waited for, and received. */
 static void set_server(struct side *s, unsigned flags)
 {
@@ -195,10 +184,10 @@ static void set_server(struct side *s, unsigned flags)
 	open_connected(s);
 	int set = MUST(epoll_create1(0));
 	SAY(epoll_ctl(set, EPOLL_CTL_ADD, s->fd, &event));
-	say_set(s, set, 0);
+	say_ready(s, set, 0);
 	for (int i = 0; i < 8; i++) {
 		tell(s);
-		say_set(s, set, -1);
+		say_ready(s, set, -1);
 		/* With EPOLLET the second one is an edge of its own, unless it came before the set was asked. */
 		wait_readable(s->fd);
 		say(s, "number %d", receive_number(s->fd, 0));
@@ -206,13 +195,13 @@ static void set_server(struct side *s, unsigned flags)
 		if (flags & EPOLLET)
 			epoll_wait(set, &event, 1, 20);
 		else
-			say_set(s, set, flags & EPOLLONESHOT ? 0 : -1);
+			say_ready(s, set, flags & EPOLLONESHOT ? 0 : -1);
 		say(s, "number %d", receive_number(s->fd, 0));
-		say_set(s, set, 0);
+		say_ready(s, set, 0);
 		SAY(ioctl(s->fd, FIONREAD, &unread));
 		event = (struct epoll_event){ .events = EPOLLIN | flags, .data.u64 = 8 + i };
 		SAY(epoll_ctl(set, EPOLL_CTL_MOD, s->fd, &event));
-		say_set(s, set, 0);
+		say_ready(s, set, 0);
 	}
 	SAY(epoll_ctl(set, EPOLL_CTL_DEL, s->fd, NULL));
 	meet(s);

@@ -1,30 +1,8 @@
 /* Signals, cancellation and jumps out of calls that wait. */
-#include "conformance.h"
+#include "interrupts.h"
 
 #include <setjmp.h>
 #include <sys/select.h>
-
-static volatile sig_atomic_t signals;
-
-static void count_signal(int signal)
-{
-	(void)signal;
-	signals = signals + 1;
-}
-
-static void on_signal(int signal, void (*handler)(int), int flags)
-{
-	struct sigaction action = { .sa_handler = handler, .sa_flags = flags };
-	MUST(sigaction(signal, &action, NULL));
-}
-
-/* A call that the client interrupts with signals until it is told that it has returned. */
-#define INTERRUPTED(call)                                                                                              \
-	do {                                                                                                           \
-		meet(s);                                                                                               \
-		SAY(call);                                                                                             \
-		tell(s);                                                                                               \
-	} while (0)
 
 static void interrupting(struct side *s, int calls)
 {

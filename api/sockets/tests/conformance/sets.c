@@ -7,17 +7,6 @@ static void add(int set, int fd, unsigned events, uint64_t data)
 	MUST(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
 }
 
-static void say_ready(struct side *s, int set, int milliseconds)
-{
-	struct epoll_event events[8];
-	int count = epoll_wait(set, events, 8, milliseconds);
-	say(s, "ready: %d", count);
-	for (int i = 0; i < count; i++) {
-		say(s, "data %llu", (unsigned long long)events[i].data.u64);
-		say_events(s, "events", events[i].events);
-	}
-}
-
 static void send_when_asked(struct side *s, int times)
 {
 	for (int i = 0; i < times; i++) {

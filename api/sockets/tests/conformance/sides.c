@@ -337,6 +337,17 @@ void say_events(struct side *s, const char *name, unsigned events)
 	    events & POLLRDHUP ? " half-closed" : "");
 }
 
+void say_ready(struct side *s, int set, int milliseconds)
+{
+	struct epoll_event events[8];
+	int count = epoll_wait(set, events, 8, milliseconds);
+	say(s, "ready: %d", count);
+	for (int i = 0; i < count; i++) {
+		say(s, "data %llu", (unsigned long long)events[i].data.u64);
+		say_events(s, "events", events[i].events);
+	}
+}
+
 void set_nonblocking(int fd, bool is_nonblocking)
 {
 	int flags = MUST(fcntl(fd, F_GETFL));

@@ -158,6 +158,15 @@ pub fn answer(connection: &Connection) {
     }
 }
 
+/// Sends back the numbers of [`warm_up`] until the last, `u64::MAX`.
+pub fn answer_to_the_last(connection: &Connection) {
+    let mut bytes = [0; 8];
+    while u64::from_le_bytes(bytes) != u64::MAX {
+        connection.receive_all(&mut bytes);
+        connection.send_all(&bytes);
+    }
+}
+
 /// Byte `at` of a stream.
 pub fn byte(at: u64) -> u8 {
     (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 29) as u8

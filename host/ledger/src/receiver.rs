@@ -210,7 +210,7 @@ impl<P: PublishPort, V: ViewPort> Receiver<P, V> {
 
     /// Leaves bytes of the socket that come anew where they are: for who wants to have all that it has not taken in one piece. Those before
     /// them are taken away from there on, and come with them; where they come before the window that is sent anew, they stay, and all is in order.
-    /// A few loads.
+    /// It costs a load for each entry that is on the way, and asks no socket.
     ///
     /// # Errors
     /// [`Broken`]: the other side broke the rules.

@@ -11,24 +11,17 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
 
 use beeline_domain::high_copy;
-use smallvec::SmallVec;
 
 use crate::endpoint::{Endpoint, Stage};
 use crate::endpoints::endpoint;
 use crate::handlers::{put_off_end, take_put_off_end};
 use crate::lock::{is_held_here, locked};
 use crate::numbers::Claim;
-use crate::poll::sleep_for;
 use crate::process::Process;
 use crate::sockets::Sockets;
-use crate::waiters::{Kept, Waiters, this_thread};
-
-/// How long a thread that waits may take to see that its number was closed.
-const SEEN_WITHIN: Duration = Duration::from_millis(50);
-const BETWEEN_LOOKS: Duration = Duration::from_micros(50);
+use crate::waiters::{Kept, Waiters, this_thread, wait_until_seen};
 
 /// Which lock has the count of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,15 +143,12 @@ impl Endpoint {
             // Without a descriptor for it the connection ends under them.
             let Ok(copy) = high_copy(socket) else { return false };
             self.number.store(copy.as_raw_fd(), Ordering::Relaxed);
-            *locked(&self.kept) = Some(Kept { socket: Arc::new(copy), seen_by: SmallVec::new() });
+            *locked(&self.kept) = Some(Kept::new(copy));
             self.is_kept.store(true, Ordering::Relaxed);
         }
         // Who is about to sleep on the number, which may be another connection's at once, does not; who sleeps on it, sleeps by the other from now on.
         self.ring_bells();
-        let until = Instant::now() + SEEN_WITHIN;
-        while !self.is_seen_by_all() && Instant::now() < until {
-            sleep_for(BETWEEN_LOOKS);
-        }
+        wait_until_seen(|| self.is_seen_by_all());
         self.forget_who_has_not_seen();
         true
     }
@@ -170,7 +160,7 @@ impl Endpoint {
             && put_off_end(self.index)
         {
             self.number.store(copy.as_raw_fd(), Ordering::Relaxed);
-            *locked(&self.kept) = Some(Kept { socket: Arc::new(copy), seen_by: SmallVec::new() });
+            *locked(&self.kept) = Some(Kept::new(copy));
             self.is_kept.store(true, Ordering::Relaxed);
         }
     }
@@ -204,12 +194,10 @@ impl Endpoint {
         kept.map(|kept| kept.socket)
     }
 
-    /// In a child, which none of the calls came to: its copy of the socket would keep the connection.
+    /// In a child of fork.
     pub(crate) fn drop_kept_of_parent(&self) {
-        if self.is_kept.load(Ordering::Relaxed)
-            && let Ok(mut kept) = self.kept.try_lock()
-        {
-            *kept = None;
+        if self.is_kept.load(Ordering::Relaxed) {
+            Kept::drop_of_parent(&self.kept);
         }
     }
 }

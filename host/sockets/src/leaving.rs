@@ -27,8 +27,8 @@ pub enum Rest {
 }
 
 impl Sockets {
-    /// Leaves the process, of which these numbers may be connections. Whether nothing of the library runs any more: it knows no number, and the kernel has no thread of
-    /// it.
+    /// Leaves the process, of which these numbers may be connections. Whether nothing of the library runs any more: it knows no number, and
+    /// the kernel has no thread of the library's.
     pub fn leave(&self, numbers: impl Iterator<Item = RawFd>, rest: Rest) -> bool {
         let is_paid = self.settle();
         if !is_paid && rest == Rest::IsLost {

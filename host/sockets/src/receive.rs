@@ -351,8 +351,8 @@ impl Endpoint {
         }
     }
 
-    /// A window was written over. Where its sender has a copy, that is asked for; else the connection is reset, since the sender may never send again, and
-    /// could not know.
+    /// A window was written over. Where its sender has a copy, that is asked for; else the connection is reset: the sender does not know, and
+    /// may never send again.
     #[cold]
     fn lose(&self, stream: &In, agreed: Option<&AgreedSlot>, socket: BorrowedFd<'_>) -> Option<Errno> {
         if let Some(agreed) = agreed.filter(|agreed| agreed.is_kept) {

@@ -5,7 +5,7 @@
 
 use std::os::fd::RawFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::fs::readlink;
 
@@ -49,8 +49,7 @@ impl UnseenSets {
         {
             self.were_found =
                 (0..highest + ABOVE).any(|set| self.is_unseen(set) && has_member(set, connections));
-            let took: Duration = begun.elapsed();
-            self.next_look = begun + took * SELDOM;
+            self.next_look = begun + begun.elapsed() * SELDOM;
         }
         self.were_found
     }

@@ -1,9 +1,16 @@
 //! Threads whose calls wait at an endpoint, and the socket that is kept for them.
 
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
+
+use crate::poll::sleep_for;
+
+/// How long a thread that waits may take to see that its number was closed.
+const SEEN_WITHIN: Duration = Duration::from_millis(50);
+const BETWEEN_LOOKS: Duration = Duration::from_micros(50);
 
 /// Threads whose calls wait in one direction of an endpoint.
 #[derive(Debug, Default)]
@@ -15,6 +22,28 @@ pub(crate) struct Kept {
     pub socket: Arc<OwnedFd>,
     /// Threads that go on by it.
     pub seen_by: SmallVec<[usize; 4]>,
+}
+
+impl Kept {
+    /// By a number of the library's own.
+    pub(crate) fn new(socket: OwnedFd) -> Self {
+        Kept { socket: Arc::new(socket), seen_by: SmallVec::new() }
+    }
+
+    /// In a child, which none of the calls came to: its copy of the socket would keep the connection, or the port.
+    pub(crate) fn drop_of_parent(kept: &Mutex<Option<Kept>>) {
+        if let Ok(mut kept) = kept.try_lock() {
+            *kept = None;
+        }
+    }
+}
+
+/// Waits until the threads that wait have seen that their number was closed; one that has not after a while is none.
+pub(crate) fn wait_until_seen(mut is_seen_by_all: impl FnMut() -> bool) {
+    let until = Instant::now() + SEEN_WITHIN;
+    while !is_seen_by_all() && Instant::now() < until {
+        sleep_for(BETWEEN_LOOKS);
+    }
 }
 
 impl Waiters {

@@ -34,7 +34,7 @@ impl WindowReader {
 }
 
 impl WindowWriter {
-    /// As [`WindowReader::new`].
+    /// Writes messages that the reader checks where `checked` says by what, else the bytes alone.
     pub(crate) fn new(writer: Writer<StoreWindow, Credits>, checked: Option<StreamId>) -> Self {
         match checked {
             Some(stream) => WindowWriter::Checked(CheckedWriter::new(writer, stream)),

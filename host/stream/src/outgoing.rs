@@ -245,7 +245,7 @@ impl<P: PublishPort, V: ViewPort, W: WindowSink> Outgoing<P, V, W> {
 
     /// Bytes that [`Outgoing::leave`] would give to the socket now.
     pub fn bytes_to_leave(&mut self) -> u64 {
-        let cursor = self.ledger.sent_bytes() - self.ledger.untaken_bytes();
+        let cursor = self.cursor();
         match &self.kept {
             Some(_) if self.is_anew => self.owed_bytes(),
             Some(kept) if self.ledger.is_settled() != Ok(true) => kept.end() - cursor.max(kept.begin()),
@@ -255,16 +255,21 @@ impl<P: PublishPort, V: ViewPort, W: WindowSink> Outgoing<P, V, W> {
 
     /// Forgets bytes that the receiver's program has: for who sends nothing for a while. It loads the cursor.
     pub fn release(&mut self) {
-        let cursor = self.ledger.sent_bytes() - self.ledger.untaken_bytes();
+        let cursor = self.cursor();
         self.kept.iter_mut().for_each(|kept| kept.give_back(cursor));
     }
 
-    /// What the socket has not taken of what it is owed. Whoever has it gives it to the socket before anything else, and this is not used
-    /// any more.
+    /// What the socket has not taken of what it is owed. Whoever has it gives it to the socket before anything else; the stream is not used
+    /// behind that.
     pub fn take_owed(&mut self) -> VecDeque<u8> {
         let mut kept = self.kept.take();
         kept.iter_mut().for_each(|kept| kept.release(self.ledger.sent_bytes()));
         kept.map_or_else(VecDeque::new, Kept::into_bytes)
+    }
+
+    /// The first byte of the stream that the receiver's program has not said it has.
+    fn cursor(&self) -> u64 {
+        self.ledger.sent_bytes() - self.ledger.untaken_bytes()
     }
 
     fn count(&mut self, sent: &[u8]) -> Sent {
@@ -293,7 +298,7 @@ impl<P: PublishPort, V: ViewPort, W: WindowSink> Outgoing<P, V, W> {
     #[cold]
     fn begin_anew(&mut self) -> Result<(), Reset> {
         self.window = None;
-        let cursor = self.ledger.sent_bytes() - self.ledger.untaken_bytes();
+        let cursor = self.cursor();
         let kept = self.kept.as_mut().ok_or(Reset::NotKept { from: cursor })?;
         let from = cursor.max(kept.begin());
         kept.release(from);

@@ -205,7 +205,8 @@ impl Pairs {
             OtherProcess::ThisProcess => Ok(self.meet_here(ends)),
             OtherProcess::Found(candidate) => {
                 let process = ProcessKey { uid: self.core.own_uid, number: candidate.number };
-                self.meet_there(own_cookie, ends, process);
+                let at_the_kernel = || (self.core.socket_of)(&ends.mirrored());
+                self.meet_there(own_cookie, ends, process, at_the_kernel);
                 Ok(Met::NotYet)
             }
         }
@@ -287,17 +288,21 @@ impl Pairs {
         }
     }
 
-    fn meet_there(&self, own_cookie: u64, ends: &ConnectionEnds, process: ProcessKey) {
+    /// Goes on with a process that may have the other end. `other` is what the kernel has there, which is asked for only once the process is met.
+    fn meet_there(
+        &self,
+        own_cookie: u64,
+        ends: &ConnectionEnds,
+        process: ProcessKey,
+        other: impl FnOnce() -> Option<OtherSocket>,
+    ) {
         let standing = self.core.links().standing(process);
         match standing {
             Standing::Open => {}
             Standing::Opening => return,
             Standing::None => return self.open(process),
         }
-        let Some(other) = (self.core.socket_of)(&ends.mirrored()) else { return };
-        if !self.core.may_have(process, ends, other) {
-            return;
-        }
+        let Some(other) = other().filter(|other| self.core.may_have(process, ends, *other)) else { return };
         let mut links = self.core.links();
         links.announce(process, own_cookie, other.cookie);
         links.flush();
@@ -313,7 +318,7 @@ impl Pairs {
         // First, so that of two that look for each other the second one is let in.
         self.core.links().admit(own_cookie, || others.admit(other));
         if let Some(number) = others.find(other.uid, ends) {
-            self.meet_there(own_cookie, ends, ProcessKey { uid: other.uid, number });
+            self.meet_there(own_cookie, ends, ProcessKey { uid: other.uid, number }, || Some(other));
         }
     }
 

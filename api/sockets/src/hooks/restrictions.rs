@@ -13,9 +13,8 @@ use beeline_socket_rules::Why;
 const RTLD_DEEPBIND: c_int = 8;
 /// The namespace of the program itself.
 const LM_ID_BASE: c_long = 0;
-/// Of `linux/seccomp.h`.
-const SECCOMP_SET_MODE_STRICT: c_int = 0;
-const SECCOMP_SET_MODE_FILTER: c_int = 1;
+/// Operations of `seccomp` behind which system calls are refused, or kill.
+const RESTRICTING: [u32; 2] = [libc::SECCOMP_SET_MODE_STRICT, libc::SECCOMP_SET_MODE_FILTER];
 
 /// The library leaves this process: before the program's call, every connection is the kernel's, no set has a bell, and no thread of the library is there.
 #[cold]
@@ -61,9 +60,7 @@ pub fn before_system_call([call, first, second]: [c_long; 3]) {
     let number = first as c_int;
     match call {
         Sysno::io_uring_setup => leave_for(Why::IoUring),
-        Sysno::seccomp if matches!(number, SECCOMP_SET_MODE_STRICT | SECCOMP_SET_MODE_FILTER) => {
-            leave_for(Why::Seccomp);
-        }
+        Sysno::seccomp if RESTRICTING.contains(&number.cast_unsigned()) => leave_for(Why::Seccomp),
         Sysno::prctl => before_prctl([first, second, 0]),
         Sysno::setns | Sysno::unshare => before_namespace([first, second, 0]),
         Sysno::close => numbers::before_close(number),

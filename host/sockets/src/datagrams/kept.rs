@@ -6,22 +6,15 @@
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
 
 use beeline_domain::high_copy;
 use beeline_socket_rules::Why;
-use smallvec::SmallVec;
 
 use super::socket::DatagramSocket;
 use super::table;
 use crate::lock::locked;
-use crate::poll::sleep_for;
 use crate::process::Process;
-use crate::waiters::{Kept, Waiters, this_thread};
-
-/// How long a thread that waits may take to see that its number was closed.
-const SEEN_WITHIN: Duration = Duration::from_millis(50);
-const BETWEEN_LOOKS: Duration = Duration::from_micros(50);
+use crate::waiters::{Kept, Waiters, this_thread, wait_until_seen};
 
 /// A call that receives. While it waits the socket is not another's.
 pub(crate) struct Inside<'a> {
@@ -84,27 +77,22 @@ impl DatagramSocket {
             }
             // Without a copy the calls end.
             let Ok(copy) = high_copy(socket) else { return false };
-            *locked(&self.kept) = Some(Kept { socket: Arc::new(copy), seen_by: SmallVec::new() });
+            *locked(&self.kept) = Some(Kept::new(copy));
             self.is_kept.store(true, Ordering::SeqCst);
         }
         self.forbid(Why::Disconnected);
         // A call that has not announced its sleep yet looks whether the socket is kept before it sleeps.
         locked(&self.bells).iter().flatten().for_each(|bell| bell.ring());
-        let until = Instant::now() + SEEN_WITHIN;
-        while self.forgets_unseen(false) > 0 && Instant::now() < until {
-            sleep_for(BETWEEN_LOOKS);
-        }
+        wait_until_seen(|| self.forgets_unseen(false) == 0);
         self.forgets_unseen(true);
         self.end_left(process);
         true
     }
 
-    /// In a child, which none of the calls came to: its copy of the socket would keep the port.
+    /// In a child of fork.
     pub(crate) fn drop_kept_of_parent(&self) {
-        if self.is_kept()
-            && let Ok(mut kept) = self.kept.try_lock()
-        {
-            *kept = None;
+        if self.is_kept() {
+            Kept::drop_of_parent(&self.kept);
         }
     }
 

@@ -33,7 +33,7 @@ enum Known {
     Closed { until: Instant },
 }
 
-/// Another user's domain.
+/// A domain of another user that is open, and the table by which its processes are found.
 #[derive(Debug)]
 pub(super) struct User {
     pub(super) domain: Domain,
@@ -104,8 +104,8 @@ impl Others {
         self.user(uid)
     }
 
-    /// Keeps what is known of a user; returns whom there is no room for then: one that is closed, or is opened again when it is needed. What is connected by it
-    /// stays.
+    /// Keeps what is known of a user; returns whom there is no room for then: one that is closed, or is opened again when it is needed.
+    /// Connections to its processes stay.
     fn insert(&self, uid: u32, known: Known) -> Option<Known> {
         let mut users = self.lock();
         users.insert(uid, known);

@@ -16,7 +16,7 @@ use syscalls::{Sysno, raw_syscall};
 use crate::hooks::held::{Signals, last_errno};
 use crate::hooks::sets::{limit_at, limit_of, now, share, time_of};
 use crate::process::{Cancellable, guarded, known, running};
-use crate::{errno, real};
+use crate::{errno, kernel, real};
 
 const _: () = assert!(size_of::<PollEntry>() == size_of::<pollfd>());
 const _: () = assert!(size_of::<c_long>() == size_of::<usize>());
@@ -186,15 +186,9 @@ pub unsafe fn select(
     // SAFETY: what the program gives.
     let kernel = || unsafe { real::select(count, read, write, except, timeout) };
     // SAFETY: null, or a time of the program.
-    let limit = match unsafe { timeout.as_ref() } {
-        None => Some(None),
-        // The kernel takes more than a million microseconds for seconds.
-        Some(time) => u64::try_from(time.tv_sec)
-            .ok()
-            .zip(u64::try_from(time.tv_usec).ok())
-            .and_then(|(seconds, more)| Duration::from_secs(seconds).checked_add(Duration::from_micros(more)))
-            .map(Some),
-    };
+    let time = unsafe { kernel::time_at(timeout) };
+    // SAFETY: null, or what was made of it for this thread.
+    let limit = unsafe { limit_at(time) };
     let start = now();
     // SAFETY: as for the real function; there is no mask.
     let (told, is_selected) =

@@ -3,13 +3,14 @@
 use core::ffi::{c_int, c_uint, c_void};
 use core::slice;
 use std::io::IoSliceMut;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use libc::{iovec, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t, timespec};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
 use crate::hooks::datagrams;
+use crate::hooks::sets::{limit_at, time_of};
 use crate::process::{Known, forbid, guarded, known};
 use crate::real;
 use crate::{cancellation, errno, messages};
@@ -231,12 +232,8 @@ pub unsafe fn recvmmsg(
         return unsafe { real::recvmmsg(number, messages, count, flags, timeout) };
     }
     // SAFETY: the program says that it is a time; null is none.
-    let mut timeout = unsafe { timeout.as_mut() };
-    let until = match timeout.as_deref().map(duration) {
-        Some(None) => return errno::fail(Errno::INVAL) as c_int,
-        Some(Some(time)) => Instant::now().checked_add(time),
-        None => None,
-    };
+    let Some(limit) = (unsafe { limit_at(timeout) }) else { return errno::fail(Errno::INVAL) as c_int };
+    let until = limit.and_then(|limit| Instant::now().checked_add(limit));
     let mut flags = flags;
     for at in 0..count.min(1024) {
         // SAFETY: the program says that there are `count` messages.
@@ -253,22 +250,17 @@ pub unsafe fn recvmmsg(
         if flags & libc::MSG_WAITFORONE != 0 {
             flags |= libc::MSG_DONTWAIT;
         }
-        if let (Some(until), Some(timeout)) = (until, timeout.as_deref_mut()) {
+        if let Some(until) = until {
             // Looked at behind a message alone, as the kernel does.
             let left = until.saturating_duration_since(Instant::now());
-            (timeout.tv_sec, timeout.tv_nsec) = (left.as_secs() as _, left.subsec_nanos().into());
+            // SAFETY: not null, since there is a limit; the program has a time there.
+            unsafe { timeout.write(time_of(left)) };
             if left.is_zero() {
                 return at as c_int + 1;
             }
         }
     }
     count.min(1024) as c_int
-}
-
-/// `None` where the kernel refuses it: negative, or with a second and more of nanoseconds.
-fn duration(time: &timespec) -> Option<Duration> {
-    let nanoseconds = u32::try_from(time.tv_nsec).ok().filter(|nanoseconds| *nanoseconds < 1_000_000_000)?;
-    Some(Duration::new(time.tv_sec.try_into().ok()?, nanoseconds))
 }
 
 /// # Safety

@@ -4,7 +4,7 @@ use core::num::NonZeroU64;
 
 use crate::event::{LocalEvent, RemoteEvent};
 use crate::ids::{
-    AdapterNumber, InterruptNumber, LocalInterrupt, LocalSegment, MemberNumber, Name, NodeId, PairId,
+    AdapterNumber, InterruptNumber, LocalInterrupt, LocalSegment, MemberRange, Name, NodeId, PairId,
     RemoteInterrupt, RemoteSegment, SegmentId, Ticket,
 };
 use crate::interrupt::{InterruptKind, Place};
@@ -44,8 +44,8 @@ pub enum Call {
         /// Whose segment it is; [`NodeId::GROUPS`]: the fabric's.
         node: NodeId,
         id: SegmentId,
-        /// Only among members with numbers below this one.
-        below: Option<MemberNumber>,
+        /// Only among these members. One that is reached is found before those that are not, whatever their numbers.
+        among: MemberRange,
     },
     /// Makes this member a holder of a segment, whose memory it has already. Waits for its name, which is refused
     /// ([`Refusal::SegmentidUsed`](crate::Refusal::SegmentidUsed)) if others have it and the holder that it has the memory of is not among them.

@@ -36,7 +36,7 @@ impl<A: Adapter> Member<A> {
             Call::CreateSegment { id, is_auto, bytes, is_private, is_empty, has_callback } => {
                 self.create(id, is_auto, bytes, (is_private, is_empty, has_callback))
             }
-            Call::FindHolder { node, id, below } => self.find_holder(node, id, below, now),
+            Call::FindHolder { node, id, among } => self.find_holder(node, id, among, now),
             Call::Hold { name, bytes, group, of } => self.hold(name, bytes, group, of),
             Call::Share { local, group } => self.share(local, group),
             Call::Register { local, bytes, is_shareable } => self.register(local, bytes, is_shareable),

@@ -131,6 +131,26 @@ impl MemberNumber {
     }
 }
 
+/// Members by their numbers: those between two of them, those beyond one, or all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemberRange {
+    /// Only those with larger numbers than this one.
+    pub above: Option<MemberNumber>,
+    /// Only those with smaller numbers than this one.
+    pub below: Option<MemberNumber>,
+}
+
+impl MemberRange {
+    pub(crate) fn has(self, member: MemberNumber) -> bool {
+        self.above.is_none_or(|above| member > above) && self.below.is_none_or(|below| member < below)
+    }
+
+    /// All of them but one that is among them: those above it, and those below it.
+    pub fn without(self, member: MemberNumber) -> [Self; 2] {
+        [MemberRange { above: Some(member), ..self }, MemberRange { below: Some(member), ..self }]
+    }
+}
+
 /// An entry of a member's board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Slot(pub u16);

@@ -57,8 +57,8 @@ pub use calls::FIRST_CONTACT_NANOS;
 pub use dma::{DmaDirection, DmaEntry, DmaQueue, DmaSides, DmaState, MAX_DMA_ENTRIES, PIECE_BYTES, Piece};
 pub use event::{LocalEvent, RemoteEvent};
 pub use ids::{
-    AdapterNumber, AskId, InterruptNumber, LocalInterrupt, LocalSegment, MemberNumber, Name, NameKind, Nanos,
-    NodeId, PairId, RemoteInterrupt, RemoteSegment, SegmentId, Slot, Ticket,
+    AdapterNumber, AskId, InterruptNumber, LocalInterrupt, LocalSegment, MemberNumber, MemberRange, Name,
+    NameKind, Nanos, NodeId, PairId, RemoteInterrupt, RemoteSegment, SegmentId, Slot, Ticket,
 };
 pub use interrupt::bell::{Announced, Bell, Sleepers, ring, rouse};
 pub use interrupt::remote::Trigger;

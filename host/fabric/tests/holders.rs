@@ -25,7 +25,7 @@ fn share(world: &mut World, who: usize) -> LocalSegment {
 }
 
 fn find_holder(world: &mut World, who: usize) -> Holder {
-    let find = Call::FindHolder { node: NODES[0], id: SegmentId(ID), below: None };
+    let find = Call::FindHolder { node: NODES[0], id: SegmentId(ID), among: MemberRange::default() };
     match world.now(who, find).unwrap() {
         Value::Holder(holder) => holder,
         other => panic!("{other:?} is no holder"),

@@ -6,7 +6,7 @@
 use std::num::NonZeroU64;
 
 use beeline_fabric::{
-    Call, Holder, LocalSegment, MemberNumber, Name, NodeId, Part, Refusal, RemoteSegment, SegmentId, Value,
+    Call, Holder, LocalSegment, MemberRange, Name, NodeId, Part, Refusal, RemoteSegment, SegmentId, Value,
 };
 use beeline_link_sim::des::Picoseconds;
 
@@ -69,7 +69,7 @@ impl HostMember {
         let number = NonZeroU64::MIN.saturating_add(group as u64);
         let until = self.now() + PATIENCE;
         let local = loop {
-            let of = self.holder_below(group, None);
+            let of = self.holder_among(group, MemberRange::default());
             if of.is_some_and(|holder| holder.bytes != bytes) {
                 return Err(Refusal::SegmentidUsed);
             }
@@ -87,21 +87,22 @@ impl HostMember {
         // Of two that join at the same time at least one sees the other behind this.
         let is_certain = self.names.barrier();
         let is_first = is_certain && !self.names.is_elsewhere(name_of(group));
-        let mut below = None;
-        while let Some(holder) = self.holder_below(group, below) {
+        let mut unseen = vec![MemberRange::default()];
+        while let Some(among) = unseen.pop() {
+            let Some(holder) = self.holder_among(group, among) else { continue };
             if holder.bytes != bytes {
                 self.call(Call::RemoveSegment { local, is_forced: true })?;
                 return Err(Refusal::SegmentidUsed);
             }
-            below = Some(holder.member);
+            unseen.extend(among.without(holder.member));
         }
         Ok(HeldGroup { local, is_first })
     }
 
-    /// Another holder of a group, the next one in their order.
-    fn holder_below(&mut self, group: usize, below: Option<MemberNumber>) -> Option<Holder> {
+    /// Another holder of a group, among these.
+    fn holder_among(&mut self, group: usize, among: MemberRange) -> Option<Holder> {
         let (node, id) = (NodeId::GROUPS, SegmentId(group as u32));
-        match self.call(Call::FindHolder { node, id, below }) {
+        match self.call(Call::FindHolder { node, id, among }) {
             Ok(Value::Holder(holder)) => Some(holder),
             _ => None,
         }

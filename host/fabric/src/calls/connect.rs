@@ -102,9 +102,9 @@ impl<A: Adapter> Member<A> {
         };
         match answer {
             Answer::Found(Found { is_node_alive, mut candidates }) => {
-                if let Aim::Holder { below } = attempt.aim {
-                    candidates.retain(|it| below.is_none_or(|below| it.member < below));
-                    // The largest number is asked first, so that who is refused goes on with those below.
+                if let Aim::Holder { among } = attempt.aim {
+                    candidates.retain(|it| among.has(it.member));
+                    // Of those that are reached the largest number is asked first.
                     candidates.sort_unstable_by_key(|it| it.member);
                 }
                 let reason = if is_node_alive { name.missing() } else { Refusal::NodeNotResponding };

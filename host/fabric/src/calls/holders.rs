@@ -14,8 +14,8 @@ use crate::board::layout::Phase;
 use crate::board::read_entry;
 use crate::call::{Done, Value};
 use crate::ids::{
-    AdapterNumber, LocalSegment, MemberNumber, Name, Nanos, NodeId, PairId, RemoteSegment, SegmentId, Slot,
-    Ticket,
+    AdapterNumber, LocalSegment, MemberNumber, MemberRange, Name, Nanos, NodeId, PairId, RemoteSegment,
+    SegmentId, Slot, Ticket,
 };
 use crate::link::Paths;
 use crate::member::{Asked, Member};
@@ -38,7 +38,7 @@ impl<A: Adapter> Member<A> {
         &mut self,
         node: NodeId,
         id: SegmentId,
-        below: Option<MemberNumber>,
+        among: MemberRange,
         now: Nanos,
     ) -> Outcome {
         let handle = RemoteSegment(self.number());
@@ -47,7 +47,7 @@ impl<A: Adapter> Member<A> {
             ticket: Some(ticket),
             until: Some(now.after(FIND_NANOS)),
             is_once: true,
-            aim: Aim::Holder { below },
+            aim: Aim::Holder { among },
             step: Step::Finding,
         };
         // It goes by no adapter: nothing is stored.

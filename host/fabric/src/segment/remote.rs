@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::memory::Memory;
 use super::waiters::Waiters;
 use crate::event::RemoteEvent;
-use crate::ids::{AdapterNumber, MemberNumber, Name, Nanos, NodeId, PairId, Slot, Ticket};
+use crate::ids::{AdapterNumber, MemberRange, Name, Nanos, NodeId, PairId, Slot, Ticket};
 use crate::link::Paths;
 use crate::refusal::Refusal;
 use crate::sequence::{Connected, SequenceStart, Standing};
@@ -61,9 +61,9 @@ pub(crate) struct Attempt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Aim {
     Connection,
-    /// To know a holder with a number below this one, without a connection.
+    /// To know a holder among these, without a connection.
     Holder {
-        below: Option<MemberNumber>,
+        among: MemberRange,
     },
 }
 

@@ -8,7 +8,9 @@ use std::num::NonZeroU64;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use beeline_fabric::{Call, Done, Holder, LocalSegment, Name, NodeId, Refusal, SegmentId, Value, group_at};
+use beeline_fabric::{
+    Call, Done, Holder, LocalSegment, MemberRange, Name, NodeId, Refusal, SegmentId, Value, group_at,
+};
 
 use super::{Shared, State};
 use crate::joint::Holding;
@@ -122,7 +124,7 @@ impl Shared {
     }
 
     fn find_holder(&self, node: NodeId, id: SegmentId) -> Result<Holder, Refusal> {
-        match self.call(Call::FindHolder { node, id, below: None })? {
+        match self.call(Call::FindHolder { node, id, among: MemberRange::default() })? {
             Value::Holder(holder) => Ok(holder),
             _ => Err(Refusal::System),
         }

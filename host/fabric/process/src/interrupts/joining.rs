@@ -1,9 +1,11 @@
 //! Making interrupts, and connecting to them.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use beeline_fabric::{AdapterNumber, Call, InterruptKind, InterruptNumber, NodeId, Refusal, Value};
+use beeline_fabric::{
+    AdapterNumber, Call, FIRST_CONTACT_NANOS, InterruptKind, InterruptNumber, NodeId, Refusal, Value,
+};
 
 use super::each::Each;
 use super::gear::Gear;
@@ -12,6 +14,9 @@ use super::triggers::{DataTrigger, Trigger};
 use super::{DataInterrupt, Interrupt, InterruptOptions, Own};
 use crate::member::FabricMember;
 use crate::shared::Shared;
+
+/// How long an attempt that is made at once goes on at most where others come and go.
+const PATIENCE: Duration = Duration::from_nanos(FIRST_CONTACT_NANOS);
 
 impl FabricMember {
     /// Makes an interrupt that is triggered without data.
@@ -31,7 +36,8 @@ impl FabricMember {
         Ok(DataInterrupt::new(self.own_interrupt(InterruptKind::Data, options)?))
     }
 
-    /// Connects to an interrupt of a node, as soon as it is there; at most `timeout`, at zero at once or not at all.
+    /// Connects to an interrupt of a node, as soon as it is there; at most `timeout`, at zero at once or not at all. Of several of a number
+    /// those that go meanwhile hinder nobody.
     ///
     /// # Errors
     /// [`Refusal::Timeout`], if there was a time; at a timeout of zero the reason. [`Refusal::NoSuchIntno`]: nobody of the node has it.
@@ -86,6 +92,7 @@ impl FabricMember {
 }
 
 impl Shared {
+    /// Connects to an interrupt, and to another one of its number where the first goes before it can be triggered.
     fn connect_interrupt(
         self: &Arc<Self>,
         node: NodeId,
@@ -93,11 +100,117 @@ impl Shared {
         has_data: bool,
         (adapter, timeout): (AdapterNumber, Option<Duration>),
     ) -> Result<(Link, Arc<Gear>), Refusal> {
-        let timeout_nanos = timeout.map(|timeout| u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
-        let call = Call::ConnectInterrupt { node, number, has_data, adapter, timeout_nanos };
-        let Value::Trigger(remote) = self.call(call)? else { return Err(Refusal::System) };
-        self.link(remote).inspect_err(|_| {
-            let _gone = self.call(Call::DisconnectInterrupt(remote));
+        let connect = |timeout: Option<Duration>| {
+            let timeout_nanos = timeout.map(|timeout| u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
+            let call = Call::ConnectInterrupt { node, number, has_data, adapter, timeout_nanos };
+            let Value::Trigger(remote) = self.call(call)? else { return Err(Refusal::System) };
+            Ok(remote)
+        };
+        until_linked(timeout, connect, |remote| {
+            self.link(remote).inspect_err(|_| {
+                let _gone = self.call(Call::DisconnectInterrupt(remote));
+            })
         })
+    }
+}
+
+/// Connects until what is connected to stays long enough for `link`, at most `timeout`; at zero as long as others come and go that are there
+/// at once.
+fn until_linked<R, T>(
+    timeout: Option<Duration>,
+    mut connect: impl FnMut(Option<Duration>) -> Result<R, Refusal>,
+    mut link: impl FnMut(R) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
+    let (began, is_once) = (Instant::now(), timeout == Some(Duration::ZERO));
+    let mut left = timeout;
+    loop {
+        match link(connect(left)?) {
+            Err(Refusal::NotConnected) => {}
+            linked => return linked,
+        }
+        if is_once && began.elapsed() >= PATIENCE {
+            return Err(Refusal::NodeNotResponding);
+        }
+        if !is_once {
+            left = timeout.map(|timeout| timeout.saturating_sub(began.elapsed()));
+            if left == Some(Duration::ZERO) {
+                return Err(Refusal::Timeout);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use beeline_domain::DomainConfig;
+
+    use super::*;
+    use crate::member::FabricConfig;
+
+    const NODE: NodeId = NodeId(4);
+    const NUMBER: InterruptNumber = InterruptNumber(5);
+
+    fn adapter() -> AdapterNumber {
+        AdapterNumber::new(0).unwrap()
+    }
+
+    fn member(root: &Path) -> FabricMember {
+        let domain = DomainConfig { root: Some(root.to_owned()), name: "fabric".to_owned() };
+        let adapters = vec![adapter()];
+        FabricMember::open(FabricConfig { domain, node: NODE, adapters, nodes: vec![NODE] }).unwrap()
+    }
+
+    fn interrupt(member: &FabricMember) -> Interrupt {
+        let options = InterruptOptions { number: Some(NUMBER), is_shared: true, ..Default::default() };
+        member.create_interrupt(options).unwrap()
+    }
+
+    #[test]
+    fn who_connects_has_another_of_the_number_where_the_first_goes_before_it_is_linked() {
+        let dir = tempfile::tempdir().unwrap();
+        for timeout in [Some(Duration::ZERO), Some(Duration::from_secs(1000)), None] {
+            let [first, second, user] = [(); 3].map(|()| member(dir.path()));
+            let mut first = Some((interrupt(&first), first));
+            let mut taken = None;
+            let connect = |timeout: Option<Duration>| {
+                let timeout_nanos = timeout.map(|timeout| timeout.as_nanos() as u64);
+                let (node, number, has_data, adapter) = (NODE, NUMBER, false, adapter());
+                match user.shared.call(Call::ConnectInterrupt {
+                    node,
+                    number,
+                    has_data,
+                    adapter,
+                    timeout_nanos,
+                })? {
+                    Value::Trigger(remote) => Ok(remote),
+                    other => panic!("{other:?} is no connection"),
+                }
+            };
+            let (link, _) = until_linked(timeout, connect, |remote| {
+                if let Some(first) = first.take() {
+                    taken = Some(interrupt(&second));
+                    drop(first);
+                }
+                user.shared.link(remote)
+            })
+            .unwrap();
+            link.trigger().unwrap();
+            assert_eq!(taken.unwrap().wait(Some(Duration::from_secs(1000))), Ok(()));
+        }
+    }
+
+    #[test]
+    fn who_connects_once_to_what_always_goes_is_refused_at_last() {
+        let connect = |_| Ok(());
+        for (timeout, refusal) in
+            [(Duration::ZERO, Refusal::NodeNotResponding), (Duration::from_millis(1), Refusal::Timeout)]
+        {
+            let refused = until_linked(Some(timeout), connect, |_| Err::<(), _>(Refusal::NotConnected));
+            assert_eq!(refused, Err(refusal));
+        }
+        let refused = until_linked(None, connect, |_| Err::<(), _>(Refusal::ConnectionRefused));
+        assert_eq!(refused, Err(Refusal::ConnectionRefused));
     }
 }

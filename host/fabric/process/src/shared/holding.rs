@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use beeline_fabric::{Call, Done, Holder, LocalSegment, Name, NodeId, Refusal, SegmentId, Value};
+use beeline_fabric::{
+    Call, Done, Holder, LocalSegment, MemberRange, Name, NodeId, Refusal, SegmentId, Value,
+};
 use beeline_mmio::{MemoryOptions, SharedMemory};
 
 use super::Shared;
@@ -83,26 +85,34 @@ impl Shared {
         }
     }
 
-    /// A holder of a segment that has passed its memory. Those that do not answer are left behind, and after `until` nobody else is asked.
+    /// A holder of a segment that has passed its memory. Each is asked once. Those that do not answer are left behind, and after `until` nobody
+    /// else is asked.
     fn find_held(&self, node: NodeId, id: SegmentId, until: Instant) -> Result<(Holder, Own), Refusal> {
-        let (mut below, mut is_silent) = (None, false);
-        loop {
-            let holder = match self.call(Call::FindHolder { node, id, below }) {
+        // One that is reached already is found first, also if it dies, so those above it are asked as well as those below.
+        let (mut unasked, mut refused) = (vec![MemberRange::default()], Refusal::NoSuchSegment);
+        while let Some(among) = unasked.pop() {
+            let holder = match self.call(Call::FindHolder { node, id, among }) {
                 Ok(Value::Holder(holder)) => holder,
-                Ok(_) => return Err(Refusal::System),
-                // There is one, which does not answer.
-                Err(Refusal::NoSuchSegment) if is_silent => return Err(Refusal::NodeNotResponding),
-                Err(refusal) => return Err(refusal),
+                Ok(_) | Err(Refusal::System) => return Err(Refusal::System),
+                Err(Refusal::NoSuchSegment) => continue,
+                Err(refusal) => {
+                    refused = refusal;
+                    continue;
+                }
             };
             match self.memory_of(holder) {
                 Ok(own) => return Ok((holder, own)),
                 Err(refusal) if Instant::now() >= until => return Err(refusal),
                 Err(refusal) => {
-                    is_silent |= refusal == Refusal::NodeNotResponding;
-                    below = Some(holder.member);
+                    if refusal == Refusal::NodeNotResponding {
+                        // There is one, which does not answer.
+                        refused = refusal;
+                    }
+                    unasked.extend(among.without(holder.member));
                 }
             }
         }
+        Err(refused)
     }
 
     fn memory_of(&self, holder: Holder) -> Result<Own, Refusal> {
@@ -155,6 +165,69 @@ fn random() -> Result<NonZeroU64, Refusal> {
         let number = getrandom::u64().map_err(|_| Refusal::System)?;
         if let Some(number) = NonZeroU64::new(number) {
             return Ok(number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use beeline_domain::DomainConfig;
+    use beeline_fabric::AdapterNumber;
+
+    use super::*;
+    use crate::member::{FabricConfig, FabricMember};
+
+    const NODE: NodeId = NodeId(4);
+
+    fn adapter() -> AdapterNumber {
+        AdapterNumber::new(0).unwrap()
+    }
+
+    fn member(root: &Path) -> FabricMember {
+        let domain = DomainConfig { root: Some(root.to_owned()), name: "fabric".to_owned() };
+        let adapters = vec![adapter()];
+        FabricMember::open(FabricConfig { domain, node: NODE, adapters, nodes: vec![NODE] }).unwrap()
+    }
+
+    fn available(member: &FabricMember, id: SegmentId) -> LocalSegment {
+        let (is_auto, bytes, is_private, is_empty, has_callback) = (false, 4096, false, false, false);
+        let create = Call::CreateSegment { id, is_auto, bytes, is_private, is_empty, has_callback };
+        let Ok(Value::Local(local, _)) = member.call(create) else { panic!("no segment was made") };
+        member.call(Call::Prepare(local, adapter())).unwrap();
+        member.call(Call::SetAvailable(local, adapter())).unwrap();
+        local
+    }
+
+    /// It dies: it is found, and passes nothing any more. Its number may be the smaller one or the larger one.
+    #[test]
+    fn who_is_left_behind_keeps_nobody_from_another_holder_that_was_not_reached_yet() {
+        let (shared, own, adapter) = (SegmentId(9), SegmentId(8), adapter());
+        for is_smaller in [true, false] {
+            let dir = tempfile::tempdir().unwrap();
+            let owner = member(dir.path());
+            let local = available(&owner, shared);
+            owner.share(local).unwrap();
+            let is_wanted =
+                |it: &FabricMember| (it.shared.own.member < owner.shared.own.member) == is_smaller;
+            let dying = std::iter::repeat_with(|| member(dir.path())).find(is_wanted).unwrap();
+            dying.attach(shared).unwrap();
+            available(&dying, own);
+            let joins = member(dir.path());
+            let (timeout_nanos, is_asynchronous, has_callback) = (None, false, false);
+            joins
+                .call(Call::Connect {
+                    node: NODE,
+                    id: own,
+                    adapter,
+                    timeout_nanos,
+                    is_asynchronous,
+                    has_callback,
+                })
+                .unwrap();
+            dying.shared.lock().own.clear();
+            assert_eq!(joins.attach(shared).map(|held| held.bytes), Ok(4096));
         }
     }
 }

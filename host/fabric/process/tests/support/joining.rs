@@ -33,30 +33,36 @@ pub fn shared_interrupt() -> InterruptOptions {
 /// Becomes a member so many times, joins all that one of its node can, and leaves.
 pub fn join(config: &FabricConfig, rounds: u32) -> String {
     for round in 0..rounds {
-        if let Err(refusal) = join_once(FabricMember::open(config.clone()).unwrap()) {
-            return format!("{refusal:?} in round {round}");
+        if let Err((call, refusal)) = join_once(FabricMember::open(config.clone()).unwrap()) {
+            return format!("{call}: {refusal:?} in round {round}");
         }
     }
     "ok".to_owned()
 }
 
-fn join_once(member: FabricMember) -> Result<(), Refusal> {
+/// How long a connection may take: a process that gets no processor for half a second is refused one that is made at once.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Joins once. What was refused says which call it was.
+fn join_once(member: FabricMember) -> Result<(), (&'static str, Refusal)> {
+    let of = |call: &'static str| move |refusal| (call, refusal);
     let adapter = AdapterNumber::new(0).unwrap();
-    let group = member.join_group(GROUP, GROUP_BYTES)?.local;
-    member.call(Call::Prepare(group, adapter))?;
-    member.call(Call::SetAvailable(group, adapter))?;
+    let group = member.join_group(GROUP, GROUP_BYTES).map_err(of("join a group"))?.local;
+    member.call(Call::Prepare(group, adapter)).map_err(of("prepare"))?;
+    member.call(Call::SetAvailable(group, adapter)).map_err(of("set available"))?;
     let _interrupt = match member.node() {
         NodeId(4) => {
-            member.attach(SHARED)?;
-            Some(member.create_interrupt(shared_interrupt())?)
+            member.attach(SHARED).map_err(of("attach"))?;
+            Some(member.create_interrupt(shared_interrupt()).map_err(of("create an interrupt"))?)
         }
         _ => None,
     };
-    let trigger = member.connect_interrupt(NodeId(4), INTERRUPT, adapter, Some(Duration::ZERO))?;
-    trigger.trigger()?;
+    let connected = member.connect_interrupt(NodeId(4), INTERRUPT, adapter, Some(PATIENCE));
+    connected.map_err(of("connect an interrupt"))?.trigger().map_err(of("trigger"))?;
     if member.node() == NodeId(8) {
         // Whoever was killed before it may have left the other end one that it finds gone first.
-        let _is_open = member.message_queue(queue(NodeId(8)))?.open(Duration::from_millis(1));
+        let queue = member.message_queue(queue(NodeId(8))).map_err(of("make a queue"))?;
+        let _is_open = queue.open(Duration::from_millis(1));
     }
     Ok(())
 }

@@ -128,7 +128,7 @@ fn one_of_several_interrupts_whose_process_is_stopped_delays_no_other() {
     other.stop();
     user.begin("trigger t");
     // Less than the five seconds after which a member is given up.
-    one.expect("wait i 4000", "ok");
+    one.expect("wait i 4000000", "ok");
     assert_eq!(user.hear(), "ok");
     other.signal(rustix::process::Signal::CONT);
     other.begin("wait i forever");

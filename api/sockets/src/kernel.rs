@@ -1,6 +1,7 @@
 //! System calls as instructions: for hooks that are entered before the real functions are found, and for what no library may see.
 
 use core::ffi::{c_int, c_long};
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use rustix::io::Errno;
 use syscalls::{Sysno, raw_syscall};
@@ -46,6 +47,30 @@ pub fn option(number: c_int, level: c_int, name: c_int) -> Option<c_int> {
     // SAFETY: the kernel writes as many bytes as `bytes` says to `value`, and to `bytes`; both live through the call.
     let result = unsafe { raw_syscall!(Sysno::getsockopt, number, level, name, out, length) };
     (result == 0 && bytes as usize == size_of::<c_int>()).then_some(value)
+}
+
+/// Puts the name of a socket's peer where a receive of `AF_UNIX` has it, as far as there is room, and returns how long it is: 0 of one without a name.
+///
+/// # Safety
+/// `address` is valid for writes of `room` bytes.
+pub unsafe fn peer_name(
+    socket: BorrowedFd<'_>,
+    address: *mut libc::sockaddr,
+    room: libc::socklen_t,
+) -> libc::socklen_t {
+    let mut name = [0_u8; size_of::<libc::sockaddr_storage>()];
+    let mut length = name.len() as libc::socklen_t;
+    let number = socket.as_raw_fd();
+    // SAFETY: the kernel writes at most as many bytes as `length` says; both live through the call.
+    let result = unsafe { raw_syscall!(Sysno::getpeername, number, name.as_mut_ptr(), &raw mut length) };
+    let is_named = result == 0 && length as usize > size_of::<libc::sa_family_t>();
+    if !is_named {
+        return 0;
+    }
+    let bytes = (length.min(room) as usize).min(name.len());
+    // SAFETY: `address` has room for `room` bytes, by this function's contract, and the name is memory of this function's own.
+    unsafe { core::ptr::copy_nonoverlapping(name.as_ptr(), address.cast(), bytes) };
+    length
 }
 
 thread_local! {

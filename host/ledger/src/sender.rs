@@ -91,6 +91,16 @@ impl<P: PublishPort, V: ViewPort> Sender<P, V> {
         self.sent
     }
 
+    /// Bytes of the stream that the socket was given.
+    pub fn given_bytes(&self) -> u64 {
+        self.given
+    }
+
+    /// Whether the receiver says that it has taken exactly what was sent, by either path: neither less nor more.
+    pub fn has_receiver_all(&self) -> bool {
+        self.theirs.load(CURSOR) == self.sent
+    }
+
     /// Counts bytes that have just been sent by [`Sender::path`].
     pub fn count(&mut self, bytes: u64) {
         self.sent += bytes;

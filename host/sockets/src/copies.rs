@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use beeline_domain::high_copy;
 use beeline_ledger::Path;
 use beeline_socket_rules::Why;
-use beeline_stream::{Failure, Tcp, TcpError};
+use beeline_stream::{Failure, TcpError};
 use beeline_tcp::State;
 use rustix::io::Errno;
 
@@ -77,7 +77,7 @@ impl Endpoint {
         let has_gone = writer.slot.as_ref().is_none_or(AgreedSlot::has_gone);
         match socket.filter(|socket| !has_gone || is_held_at_other_end(*socket)) {
             None => Self::leave_in_window(writer, stream),
-            Some(socket) => match stream.leave(&mut Tcp::new(socket, self.side())) {
+            Some(socket) => match stream.leave(&mut self.socket(socket)) {
                 Ok(true) => {}
                 Ok(false) => self.owe(writer, stream.take_owed(), socket),
                 Err(Failure::Socket(TcpError::System(errno))) => {

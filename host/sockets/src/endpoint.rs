@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use arc_swap::ArcSwapOption;
 use beeline_ledger::Path;
 use beeline_socket_rules::{Carrier, Row, Why};
-use beeline_stream::{Incoming, Outgoing, StreamId, TcpError};
+use beeline_stream::{Incoming, Outgoing, StreamId, Tcp, TcpError};
 use beeline_tcp::Side;
 use rustix::io::Errno;
 
@@ -80,6 +80,7 @@ pub struct Endpoint {
     /// Threads that want a lock that somebody has who spins.
     pub(crate) wanted: AtomicU32,
     has_connected: AtomicBool,
+    is_unix: AtomicBool,
     pub(crate) meeting: Mutex<Option<Meeting>>,
     /// What is known of its window without a lock.
     pub(crate) quiet: ArcSwapOption<Quiet>,
@@ -96,6 +97,7 @@ pub struct Endpoint {
 #[derive(Clone, Debug)]
 pub(crate) struct Meeting {
     pub side: Side,
+    pub is_unix: bool,
     pub agreed: Option<AgreedSlot>,
     /// Whether both ends have said if they want copies: it is asked once, so that no word that changes later makes them differ.
     pub is_decided: bool,
@@ -201,6 +203,7 @@ impl Endpoint {
             is_kept: AtomicBool::new(false),
             wanted: AtomicU32::new(0),
             has_connected: AtomicBool::new(false),
+            is_unix: AtomicBool::new(false),
             meeting: Mutex::new(None),
             quiet: ArcSwapOption::empty(),
             row: Mutex::new(None),
@@ -254,6 +257,7 @@ impl Endpoint {
         *self.lock_writer() = Writer::default();
         *locked(&self.bells) = [const { None }; 4];
         self.has_connected.store(meeting.side == Side::Connected, Ordering::Relaxed);
+        self.is_unix.store(meeting.is_unix, Ordering::Relaxed);
         *locked(&self.meeting) = Some(meeting);
         *locked(&self.row) = None;
         self.forget_quiet();
@@ -317,7 +321,7 @@ impl Endpoint {
         }
         {
             let mut meeting = locked(&self.meeting);
-            let Meeting { side, agreed, is_decided } = meeting.as_mut()?;
+            let Meeting { side, agreed, is_decided, .. } = meeting.as_mut()?;
             let agreed = agreed.as_mut().filter(|agreed| agreed.slot.is_open(agreed.other_cookie))?;
             if !*is_decided && let Some(other_wants_copies) = agreed.slot.other_wants_copies() {
                 // It has to be the same at both ends.
@@ -334,6 +338,18 @@ impl Endpoint {
 
     pub(crate) fn side(&self) -> Side {
         if self.has_connected.load(Ordering::Relaxed) { Side::Connected } else { Side::Accepted }
+    }
+
+    /// Whether it is a stream of `AF_UNIX`.
+    #[inline]
+    pub(crate) fn is_unix(&self) -> bool {
+        self.is_unix.load(Ordering::Relaxed)
+    }
+
+    /// Its socket, as the paths use it that ask for no count.
+    #[inline]
+    pub(crate) fn socket<'a>(&self, socket: BorrowedFd<'a>) -> Tcp<BorrowedFd<'a>> {
+        if self.is_unix() { Tcp::of_unix(socket, 0) } else { Tcp::new(socket, self.side()) }
     }
 
     /// Whether the calling handler has interrupted its own thread while that received, and holds what it needs for that.

@@ -7,7 +7,6 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use beeline_ledger::{Path, Received};
-use beeline_stream::Tcp;
 
 use crate::debts;
 use crate::endpoint::{AgreedSlot, Endpoint, In, Reader};
@@ -64,13 +63,13 @@ impl Endpoint {
             return back;
         }
         let Reader { stream: Some(stream), .. } = &mut *reader else { return Back::All };
-        let back = match question.wait_for_answer(|| is_all_in_socket(stream, socket)) {
+        let back = match question.wait_for_answer(|| is_all_in_socket(self, stream, socket)) {
             Some(Answer::Sent(sent)) => {
                 // What is taken has to go back, however late the answer came.
                 question.until = until.max(Instant::now() + GIVEN_BACK_WITHIN);
                 question.take_and_give(stream, socket, sent)
             }
-            Some(Answer::Refused) | None if is_all_in_socket(stream, socket) => Back::All,
+            Some(Answer::Refused) | None if is_all_in_socket(self, stream, socket) => Back::All,
             // One that is gone has stored all that it ever did.
             None if agreed.has_gone() && is_window_empty(stream) => Back::All,
             Some(Answer::Refused) | None => Back::Nothing,
@@ -96,9 +95,9 @@ impl Endpoint {
 }
 
 /// Whether every byte that was not taken is in the socket, or will be. It takes none but those that come anew behind a window that is lost.
-fn is_all_in_socket(stream: &mut In, socket: BorrowedFd<'_>) -> bool {
+fn is_all_in_socket(endpoint: &Endpoint, stream: &mut In, socket: BorrowedFd<'_>) -> bool {
     // Passes entries that stand at the byte that comes next.
-    let found = stream.peek(&mut [0], &mut Tcp::new(socket, beeline_tcp::Side::Accepted));
+    let found = stream.peek(&mut [0], &mut endpoint.socket(socket));
     let is_behind_window = stream.path() == Path::Kernel && stream.stop() == Ok(true);
     is_behind_window || stream.path() == Path::Window && matches!(found, Ok(Received::End))
 }
@@ -154,7 +153,7 @@ impl<'a> Question<'a> {
         loop {
             // What breaks the rules is never all there. One that does not answer has left what the window has to whoever receives next.
             let _ = stream.skip_to_anew();
-            if is_all_in_socket(stream, socket) {
+            if is_all_in_socket(self.endpoint, stream, socket) {
                 return Back::All;
             }
             if !self.wait() {
@@ -165,7 +164,7 @@ impl<'a> Question<'a> {
     }
 
     fn take_and_give(&self, stream: &mut In, socket: BorrowedFd<'_>, sent: u64) -> Back {
-        if is_all_in_socket(stream, socket) {
+        if is_all_in_socket(self.endpoint, stream, socket) {
             return Back::All;
         }
         match sent.checked_sub(stream.taken_bytes()) {
@@ -184,7 +183,7 @@ impl<'a> Question<'a> {
         let (mut taken, mut part) = (Vec::new(), vec![0; PART_BYTES]);
         while stream.taken_bytes() < end {
             let most = usize::try_from(end - stream.taken_bytes()).unwrap_or(PART_BYTES).min(PART_BYTES);
-            let mut tcp = Tcp::new(socket, beeline_tcp::Side::Accepted);
+            let mut tcp = self.endpoint.socket(socket);
             match stream.receive(&mut part[..most], &mut tcp) {
                 Ok(Received::Bytes(bytes)) => taken.extend_from_slice(&part[..bytes]),
                 Ok(Received::Nothing) if self.wait() => {}
@@ -226,7 +225,7 @@ mod tests {
     use beeline_ledger::{Receiver, Sender};
     use beeline_mmio::Region;
     use beeline_socket_rules::{Rules, Why};
-    use beeline_stream::{Outgoing, Sent};
+    use beeline_stream::{Outgoing, Sent, Tcp};
     use beeline_tcp::Side;
 
     use super::*;
@@ -258,7 +257,7 @@ mod tests {
         slot.open(1, is_kept);
         other_slot.open(2, is_kept);
         let endpoint = Box::leak(Box::new(Endpoint::new(0)));
-        let meeting = Meeting { side: Side::Accepted, agreed: None, is_decided: false };
+        let meeting = Meeting { side: Side::Accepted, is_unix: false, agreed: None, is_decided: false };
         endpoint.begin(socket.as_raw_fd(), 1, meeting, false);
         let agreed = AgreedSlot { slot: slot.clone(), other_cookie: 2, peer: None, is_kept };
         let checked = agreed.checked(2, 1);

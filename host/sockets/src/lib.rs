@@ -1,4 +1,4 @@
-//! Connections of TCP, and sockets of UDP, of programs that know nothing of it: their bytes go by windows where both processes have this, and by the kernel's
+//! Connections of TCP, streams of `AF_UNIX`, and sockets of UDP, of programs that know nothing of it: their bytes go by windows where both processes have this, and by the kernel's
 //! socket wherever that is not so, or not any more.
 //!
 //! A preloaded library gives calls to [`Sockets`] before they reach the kernel. A connection begins as the kernel's and costs one load and a
@@ -29,6 +29,7 @@ mod inside;
 mod leaving;
 mod lock;
 mod memory;
+mod names;
 mod numbers;
 mod poll;
 mod process;
@@ -58,6 +59,7 @@ pub use datagrams::{Datagram, DatagramSocket, DatagramTraffic, DatagramTurn};
 pub use endpoint::Endpoint;
 pub use handlers::{has_put_off, take_put_off};
 pub use leaving::Rest;
+pub use names::end_name;
 pub use numbers::Pass;
 pub use process::Sleep;
 pub use sleepers::{OwnBell, SleeperId};

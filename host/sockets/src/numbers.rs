@@ -26,6 +26,8 @@ const FORKS_SHIFT: u32 = 8;
 const FORKS: u32 = 0xffff;
 /// Beside the side of a candidate that the process accepted which this one was forked from.
 const OF_PARENT: u32 = 1 << 24;
+/// Beside the side of a candidate that is a stream of `AF_UNIX`.
+const OF_UNIX: u32 = 1 << 25;
 /// Beside the index of an endpoint.
 const ENDPOINT: u32 = 1 << 31;
 /// Beside the index of a socket of UDP, and the bit above.
@@ -42,7 +44,9 @@ pub(crate) struct Number {
     reads: AtomicU16,
     writes: AtomicU16,
     messages: AtomicU32,
-    bytes: AtomicU32,
+    /// Bytes that calls of the kernel's have given the socket and taken out of it, modulo 2^32: a number that is too large is one that no other end has counted, too.
+    sent: AtomicU32,
+    received: AtomicU32,
     /// Children that the process had made when the connection began.
     children: AtomicU32,
 }
@@ -137,7 +141,8 @@ impl Number {
             reads: AtomicU16::new(0),
             writes: AtomicU16::new(0),
             messages: AtomicU32::new(0),
-            bytes: AtomicU32::new(0),
+            sent: AtomicU32::new(0),
+            received: AtomicU32::new(0),
             children: AtomicU32::new(0),
         }
     }
@@ -164,13 +169,23 @@ impl Number {
 
     /// Begins a connection, or a socket of UDP, of which nothing is known yet.
     pub(crate) fn begin(&self, candidate: What) {
+        self.begin_word(candidate.word());
+    }
+
+    /// As [`Self::begin`], of a stream of `AF_UNIX`.
+    pub(crate) fn begin_unix(&self, side: Side) {
+        self.begin_word(What::Candidate(side).word() | OF_UNIX);
+    }
+
+    fn begin_word(&self, word: u32) {
         if !are_any() {
             ARE_ANY.store(true, Ordering::Relaxed);
         }
         self.messages.store(0, Ordering::Relaxed);
-        self.bytes.store(0, Ordering::Relaxed);
+        self.sent.store(0, Ordering::Relaxed);
+        self.received.store(0, Ordering::Relaxed);
         self.children.store(forks::children(), Ordering::Relaxed);
-        self.what.store(candidate.word(), Ordering::Release);
+        self.what.store(word, Ordering::Release);
     }
 
     /// It has accepted a connection, unless it has become something else since.
@@ -197,8 +212,19 @@ impl Number {
     }
 
     /// Messages and bytes that went over it since it began.
-    pub(crate) fn traffic(&self) -> (u32, u32) {
-        (self.messages.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
+    pub(crate) fn traffic(&self) -> (u32, u64) {
+        let bytes = u64::from(self.sent_bytes()) + u64::from(self.received_bytes());
+        (self.messages.load(Ordering::Relaxed), bytes)
+    }
+
+    /// Bytes that calls of the kernel's which have returned gave the socket.
+    pub(crate) fn sent_bytes(&self) -> u32 {
+        self.sent.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that calls of the kernel's which have returned took out of it.
+    pub(crate) fn received_bytes(&self) -> u32 {
+        self.received.load(Ordering::Relaxed)
     }
 
     /// Whether no call is inside the kernel that takes bytes out of the socket.
@@ -230,11 +256,16 @@ impl Claim {
     pub(crate) fn take_over(self) {
         let is_first = forks::is_first_child_behind(self.number.children.load(Ordering::Relaxed));
         let is_unused = self.number.traffic() == (0, 0);
-        let candidate = What::Candidate(Side::Accepted).word() | OF_PARENT;
+        let candidate = What::Candidate(Side::Accepted).word() | OF_PARENT | self.what & OF_UNIX;
         let what = if is_first && is_unused { candidate } else { UNKNOWN };
         self.number.children.store(forks::children(), Ordering::Relaxed);
         // Another thread of this process came to the same.
         let _ = self.number.what.compare_exchange(self.what, what, Ordering::SeqCst, Ordering::Relaxed);
+    }
+
+    /// Whether it is a stream of `AF_UNIX`; of a candidate.
+    pub(crate) fn is_of_unix(self) -> bool {
+        self.what & (ENDPOINT | OF_UNIX) == OF_UNIX
     }
 
     /// Whether no other process of the family has the connection: its parent says so when it closes it.
@@ -266,6 +297,13 @@ impl Way {
             Way::Write => &number.writes,
         }
     }
+
+    fn bytes(self, number: &Number) -> &AtomicU32 {
+        match self {
+            Way::Read => &number.received,
+            Way::Write => &number.sent,
+        }
+    }
 }
 
 impl Pass {
@@ -276,9 +314,10 @@ impl Pass {
 
     /// The call has moved so many bytes.
     pub fn moved(&self, bytes: usize) {
-        if let Some((number, _)) = self.0 {
+        if let Some((number, way)) = self.0 {
             number.messages.fetch_add(1, Ordering::Relaxed);
-            number.bytes.fetch_add(u32::try_from(bytes).unwrap_or(1 << 30).min(1 << 30), Ordering::Relaxed);
+            // No call of the kernel's moves as much as 2^32 bytes.
+            way.bytes(number).fetch_add(bytes as u32, Ordering::Relaxed);
         }
     }
 }

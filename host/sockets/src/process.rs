@@ -1,11 +1,10 @@
 //! What calls on every connection of a process have in common.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use beeline_domain::DomainConfig;
+use beeline_domain::{ConnectionEnds, DomainConfig};
 use beeline_socket_rules::{Retain, Rules, Run, Settings, Why};
 use rustix::event::{PollFd, Timespec, poll};
 use rustix::io::Errno;
@@ -51,8 +50,11 @@ impl Process {
     }
 
     /// Whether the rules let a connection leave the kernel.
-    pub(crate) fn decide(&self, local: SocketAddr, remote: SocketAddr) -> Result<(), Why> {
-        self.settings.decide(local, remote)
+    pub(crate) fn decide(&self, ends: &ConnectionEnds) -> Result<(), Why> {
+        match ends.is_unix() {
+            true => self.settings.decide_unix(),
+            false => self.settings.decide(ends.local(), ends.remote()),
+        }
     }
 
     /// Bytes of a window by which this process receives.

@@ -46,6 +46,8 @@ enum Look {
     Nothing,
     End,
     Failed(Errno),
+    /// Something comes with the next bytes that only the program's own call receives.
+    Beside,
 }
 
 impl Got<'_, '_> {
@@ -157,6 +159,14 @@ impl Endpoint {
                     return Step::Turn(Turn::Done(self.end_of_stream()));
                 }
                 Look::End => return got.done(),
+                Look::Beside if got.bytes > 0 => return got.done(),
+                // The program's own call receives what comes with the bytes.
+                Look::Beside if self.stage() != Stage::Forbidden => {
+                    self.forbid(Why::Ancillary);
+                    continue;
+                }
+                // Its sender, which breaks the rules, does not let it stop.
+                Look::Beside => {}
                 Look::Failed(errno) if got.bytes == 0 => return Step::Turn(Turn::Done(Err(errno))),
                 Look::Failed(errno) => {
                     reader.failed = Some(errno);
@@ -257,7 +267,11 @@ impl Endpoint {
         if !self.is_admitted() || !claim.number.has_no_reads() {
             return false;
         }
-        let taken = match Tcp::new(socket, side).taken_bytes() {
+        let taken = match self.is_unix() {
+            true => Ok(claim.number.received_bytes().into()),
+            false => Tcp::new(socket, side).taken_bytes(),
+        };
+        let taken = match taken {
             Ok(taken) => taken,
             Err(error) => {
                 tracing::debug!(%error, "the kernel does not say what was taken from a connection");
@@ -312,7 +326,11 @@ impl Endpoint {
         let Reader { stream: Some(stream), slot, .. } = reader else { return Look::Nothing };
         if got.leaves {
             let Some(room) = got.room() else { return Look::Some };
-            let found = stream.peek(room, &mut Tcp::new(socket, self.side()));
+            let mut kernel = self.socket(socket);
+            let found = stream.peek(room, &mut kernel);
+            if kernel.comes_beside() && matches!(found, Ok(Received::Bytes(_))) {
+                return Look::Beside;
+            }
             if stream.is_lost()
                 && found != Ok(Received::End)
                 && let Some(errno) = self.lose(stream, slot.as_ref(), socket)
@@ -329,8 +347,7 @@ impl Endpoint {
         }
         let before = got.bytes;
         let Some(room) = got.room() else { return Look::Some };
-        // Which side it is only a count asks for.
-        let found = stream.receive(room, &mut Tcp::new(socket, beeline_tcp::Side::Accepted));
+        let found = stream.receive(room, &mut self.socket(socket));
         if stream.is_lost()
             && found != Ok(Received::End)
             && let Some(errno) = self.lose(stream, slot.as_ref(), socket)
@@ -380,6 +397,7 @@ impl Endpoint {
             Ok(Received::Nothing) => Look::Nothing,
             Ok(Received::End) => Look::End,
             Err(Failure::Socket(TcpError::System(errno))) => Look::Failed(errno),
+            Err(Failure::Socket(TcpError::Beside)) => Look::Beside,
             Err(Failure::Socket(error)) => Look::Failed(self.reset(socket, &error)),
             Err(Failure::Reset(reset)) => Look::Failed(self.reset(socket, &reset)),
         }

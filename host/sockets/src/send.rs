@@ -9,7 +9,6 @@ use beeline_ledger::{Path, Sender, Stays};
 use beeline_mmio::{fence, membarrier};
 use beeline_socket_rules::{Carrier, Why};
 use beeline_stream::{Failure, Outgoing, Sent, Socket, Tcp, TcpError, Unmoved};
-use beeline_tcp::Side;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
@@ -201,7 +200,11 @@ impl Endpoint {
         if !claim.number.has_no_writes() {
             return false;
         }
-        let given = match Tcp::new(socket, side).given_bytes() {
+        let given = match self.is_unix() {
+            true => Ok(claim.number.sent_bytes().into()),
+            false => Tcp::new(socket, side).given_bytes(),
+        };
+        let given = match given {
             Ok(given) => given,
             Err(error) => {
                 tracing::debug!(%error, "the kernel does not say what a connection was given");
@@ -240,7 +243,16 @@ impl Endpoint {
             writer.rest = REST_BEHIND_NO;
             return;
         }
-        match stream.go_up(&mut Tcp::new(socket, self.side())) {
+        let mut kernel = match self.is_unix() {
+            // Its socket has no counts: both have counted the same where all was taken.
+            true if !stream.has_receiver_all() => {
+                writer.rest = REST_BEHIND_NO;
+                return;
+            }
+            true => Tcp::of_unix(socket, stream.given_bytes()),
+            false => Tcp::new(socket, self.side()),
+        };
+        match stream.go_up(&mut kernel) {
             Ok(()) => self.counts.add(Count::Ups, 1),
             Err(Unmoved::Ledger(Stays::OtherBytes { given, told })) => {
                 tracing::debug!(given, told, "somebody else has written to a connection");
@@ -297,8 +309,7 @@ impl Endpoint {
         given: &mut Given<'_, '_>,
     ) -> Put {
         let room_within = if waits { ROOM_WITHIN } else { ROOM_AT_ONCE_WITHIN };
-        // Which side it is only a count asks for.
-        let mut tcp = Tcp::new(socket, Side::Accepted);
+        let mut tcp = self.socket(socket);
         let mut full_since = None;
         while let Some(rest) = given.rest() {
             let Some(stream) = &mut writer.stream else {

@@ -88,6 +88,16 @@ impl Sockets {
         self.begin(socket, Side::Accepted);
     }
 
+    /// As [`Sockets::connected`], of a stream of `AF_UNIX` that is connected.
+    pub fn unix_connected(&self, socket: BorrowedFd<'_>) {
+        self.begin_unix(socket, Side::Connected);
+    }
+
+    /// As [`Sockets::accepted`], of a stream of `AF_UNIX`.
+    pub fn unix_accepted(&self, socket: BorrowedFd<'_>) {
+        self.begin_unix(socket, Side::Accepted);
+    }
+
     /// The number is a listener's: what comes there, comes over a network, and may be told late beside windows.
     pub fn listens(&self, number: RawFd) {
         numbers::number(number).into_iter().for_each(Number::listens);
@@ -97,6 +107,27 @@ impl Sockets {
         self.forget_number(socket.as_raw_fd());
         if let Some(number) = numbers::number(socket.as_raw_fd()) {
             number.begin(What::Candidate(side));
+        }
+    }
+
+    fn begin_unix(&self, socket: BorrowedFd<'_>, side: Side) {
+        self.forget_number(socket.as_raw_fd());
+        if let Some(number) = numbers::number(socket.as_raw_fd()) {
+            number.begin_unix(side);
+        }
+    }
+
+    /// Whether streams of `AF_UNIX` are carried, by the rules.
+    pub fn carries_unix(&self) -> bool {
+        self.process.rules().unix
+    }
+
+    /// Whether a number is a stream of `AF_UNIX` that may be carried, or is.
+    pub fn is_unix(&self, number: RawFd) -> bool {
+        let Some((what, claim)) = numbers::number(number).map(Number::claim) else { return false };
+        match what {
+            What::Endpoint(index) => endpoint(index).is_unix(),
+            _ => claim.is_of_unix(),
         }
     }
 
@@ -229,7 +260,7 @@ impl Sockets {
     fn is_worth_it(&self, claim: Claim) -> bool {
         let (messages, bytes) = claim.number.traffic();
         let rules = self.process.rules();
-        messages >= rules.begin_after_messages || u64::from(bytes) >= rules.begin_after_bytes
+        messages >= rules.begin_after_messages || bytes >= rules.begin_after_bytes
     }
 
     /// Makes an endpoint of a connection that was worth it, or leaves it to the kernel for ever.
@@ -240,13 +271,13 @@ impl Sockets {
             if !claim.holds() {
                 return Some(None);
             }
-            let (cookie, ends, is_nonblocking) = look_at(socket)?;
-            if let Err(why) = self.process.decide(ends.local(), ends.remote()) {
+            let (cookie, ends, is_nonblocking) = look_at(socket, claim.is_of_unix())?;
+            if let Err(why) = self.process.decide(&ends) {
                 background.list(self.process.place(), socket.as_raw_fd(), ends, why);
                 return None;
             }
             let endpoint = endpoints.take()?;
-            let meeting = Meeting { side, agreed: None, is_decided: false };
+            let meeting = Meeting { side, is_unix: ends.is_unix(), agreed: None, is_decided: false };
             endpoint.begin(socket.as_raw_fd(), cookie, meeting, is_nonblocking);
             claim.number.become_(What::Endpoint(endpoint.index));
             Some(Some((background, endpoint, cookie, ends)))
@@ -302,6 +333,15 @@ impl Sockets {
     /// end, it is ended behind them, and false is the answer: then the kernel is not asked for the end of that direction.
     #[must_use]
     pub fn shutdown(&self, socket: BorrowedFd<'_>, how: Shutdown) -> bool {
+        if how != Shutdown::Write
+            && let Some(endpoint) = self.endpoint(socket.as_raw_fd())
+            && endpoint.is_unix()
+            && !endpoint.is_read_here()
+            && !endpoint.is_written_here()
+        {
+            // Who sends to it is told at once (`EPIPE`), by the socket; what has come is received from there.
+            self.give_back(endpoint, socket, Why::HalfClosed, Instant::now() + GIVEN_BACK_WITHIN);
+        }
         if how != Shutdown::Read
             && let Some(endpoint) = self.endpoint(socket.as_raw_fd())
             && !endpoint.is_written_here()
@@ -349,7 +389,12 @@ impl Sockets {
     /// The socket is about to be closed. Unread bytes of the window make the kernel reset the connection, as unread bytes of the socket do.
     pub(crate) fn end_connection(&self, endpoint: &Endpoint, socket: BorrowedFd<'_>) {
         if endpoint.has_news() {
-            let _ = sockopt::set_socket_linger(socket, Some(std::time::Duration::ZERO));
+            if endpoint.is_unix() {
+                // What is unread in the socket is the only thing that makes its end a reset there.
+                self.give_back(endpoint, socket, Why::Disconnected, Instant::now() + GIVEN_BACK_WITHIN);
+            } else {
+                let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
+            }
         }
         self.end_endpoint(endpoint, Some(socket));
     }
@@ -441,12 +486,16 @@ impl Sockets {
 }
 
 /// The cookie and the ends of a connection, and whether its calls wait; `None` where the kernel does not say, or it is none.
-fn look_at(socket: BorrowedFd<'_>) -> Option<(u64, ConnectionEnds, bool)> {
+fn look_at(socket: BorrowedFd<'_>, is_unix: bool) -> Option<(u64, ConnectionEnds, bool)> {
     // Senders that are not registered fence each message.
     if !membarrier::is_registered() {
         let _ = membarrier::register();
     }
-    if !beeline_tcp::is_tcp(socket) || beeline_tcp::state(socket).ok()? != State::Established {
+    let is_established = match is_unix {
+        true => beeline_tcp::is_unix_stream(socket),
+        false => beeline_tcp::is_tcp(socket) && beeline_tcp::state(socket).ok()? == State::Established,
+    };
+    if !is_established {
         return None;
     }
     // A cork is as good as none: what it holds is the kernel's, and comes before bytes of the window when the program takes it out.
@@ -454,7 +503,8 @@ fn look_at(socket: BorrowedFd<'_>) -> Option<(u64, ConnectionEnds, bool)> {
         return None;
     }
     let cookie = beeline_tcp::cookie(socket).ok()?;
-    let ends = ConnectionEnds::of(socket).ok()?;
+    // Of AF_UNIX the kernel's list says, too, whether it is connected.
+    let ends = if is_unix { ConnectionEnds::of_unix(socket) } else { ConnectionEnds::of(socket) }.ok()?;
     let flags = fcntl_getfl(socket).ok()?;
     Some((cookie, ends, flags.contains(OFlags::NONBLOCK)))
 }

@@ -76,6 +76,17 @@ impl<P: PublishPort, V: ViewPort, W: WindowSink> Outgoing<P, V, W> {
         self.kept.as_ref().map_or(self.ledger.sent_bytes(), Kept::end)
     }
 
+    /// Bytes of the stream that the socket was given.
+    pub fn given_bytes(&self) -> u64 {
+        self.ledger.given_bytes()
+    }
+
+    /// Whether the receiver says that it has taken exactly what was sent. Of a socket that has no counts and is drained this says that both have counted the same
+    /// bytes: what a count of the kernel's says of TCP.
+    pub fn has_receiver_all(&self) -> bool {
+        self.owed_bytes() == 0 && self.ledger.has_receiver_all()
+    }
+
     /// Bytes of the stream that the receiver's program has not got, as far as it has said. Who sees that they stay as many while the other
     /// end reads may go down: a receiver that misses bytes of the window finds that out then.
     pub fn untaken_bytes(&self) -> u64 {

@@ -1,4 +1,4 @@
-//! A socket of TCP as a stream uses it.
+//! A socket of TCP, or a stream of `AF_UNIX`, as a stream uses it.
 
 use std::os::fd::AsFd;
 
@@ -13,7 +13,20 @@ use crate::socket::Socket;
 #[derive(Debug)]
 pub struct Tcp<F> {
     socket: F,
-    side: Side,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    /// The kernel counts its bytes.
+    Tcp(Side),
+    /// Nobody counts them.
+    Unix {
+        /// What it was given, by who sends alone.
+        given: u64,
+        /// Something comes with the bytes that were peeked at last.
+        comes_beside: bool,
+    },
 }
 
 /// What a socket failed with.
@@ -28,12 +41,29 @@ pub enum TcpError {
     /// The socket stays as it is, and the stream in it.
     #[error(transparent)]
     Count(#[from] CountError),
+    /// The program itself is to receive them, and nothing was taken.
+    #[error("descriptors or credentials come with the bytes that are next")]
+    Beside,
+    /// Of a socket without counts: bytes lie in it that nobody has taken.
+    #[error("the socket has bytes still, and no count says how many it was given")]
+    NotDrained,
 }
 
 impl<F: AsFd> Tcp<F> {
     /// The end of the connection that connected, or that was accepted.
     pub fn new(socket: F, side: Side) -> Self {
-        Tcp { socket, side }
+        Tcp { socket, kind: Kind::Tcp(side) }
+    }
+
+    /// A stream of `AF_UNIX`, which has no counts: `given` is what its sender has counted, and is the truth where the receiver has counted as many and
+    /// nothing is on its way (record 0083). Who only receives says 0.
+    pub fn of_unix(socket: F, given: u64) -> Self {
+        Tcp { socket, kind: Kind::Unix { given, comes_beside: false } }
+    }
+
+    /// Whether something comes with the bytes that were peeked at last, which only the program's own call receives.
+    pub fn comes_beside(&self) -> bool {
+        matches!(self.kind, Kind::Unix { comes_beside: true, .. })
     }
 
     /// Whose descriptor it is.
@@ -54,7 +84,15 @@ impl<F: AsFd> KernelPath for Tcp<F> {
     type Error = TcpError;
 
     fn peek(&mut self, out: &mut [u8]) -> Result<Peeked, TcpError> {
-        Ok(match beeline_tcp::peek(&self.socket, out)? {
+        let peeked = match &mut self.kind {
+            Kind::Tcp(_) => beeline_tcp::peek(&self.socket, out)?,
+            Kind::Unix { comes_beside, .. } => {
+                let (peeked, beside) = beeline_tcp::unix_peek(&self.socket, out)?;
+                *comes_beside = beside;
+                peeked
+            }
+        };
+        Ok(match peeked {
             beeline_tcp::Peeked::Bytes(bytes) => Peeked::Bytes(bytes),
             beeline_tcp::Peeked::Nothing => Peeked::Nothing,
             beeline_tcp::Peeked::End => Peeked::End,
@@ -62,7 +100,12 @@ impl<F: AsFd> KernelPath for Tcp<F> {
     }
 
     fn take(&mut self, bytes: usize) -> Result<(), TcpError> {
-        beeline_tcp::take(&self.socket, bytes).map_err(|error| match error {
+        let taken = match self.kind {
+            Kind::Tcp(_) => beeline_tcp::take(&self.socket, bytes),
+            Kind::Unix { comes_beside: true, .. } => return Err(TcpError::Beside),
+            Kind::Unix { .. } => beeline_tcp::unix_take(&self.socket, bytes),
+        };
+        taken.map_err(|error| match error {
             TakeError::System(errno) => errno.into(),
             short @ TakeError::Short { .. } => TcpError::Taken(short),
         })
@@ -75,6 +118,10 @@ impl<F: AsFd> Socket for Tcp<F> {
     }
 
     fn given_bytes(&mut self) -> Result<u64, TcpError> {
-        Ok(beeline_tcp::given(&self.socket, self.side)?)
+        match self.kind {
+            Kind::Tcp(side) => Ok(beeline_tcp::given(&self.socket, side)?),
+            Kind::Unix { given, .. } if beeline_tcp::unix_is_drained(&self.socket)? => Ok(given),
+            Kind::Unix { .. } => Err(TcpError::NotDrained),
+        }
     }
 }

@@ -44,10 +44,14 @@ pub struct ConnectionEnds {
 enum Protocol {
     Tcp,
     Udp,
+    /// A stream of `AF_UNIX`, whose inodes stand for addresses.
+    Unix,
 }
 
 /// Added to the cookie of a namespace, so that ends of UDP have other words than a connection of the same addresses. Cookies are counts.
 const OF_DATAGRAMS: u64 = 17 << 56;
+/// The same for streams of `AF_UNIX`.
+const OF_UNIX: u64 = 1 << 56;
 
 /// Who has the other end of a connection, as the table has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +108,21 @@ impl ConnectionEnds {
         self.protocol == Protocol::Tcp
     }
 
+    /// Whether it is a stream of `AF_UNIX`, whose ends have inodes ([`beeline_tcp::unix_inode`]) and no addresses.
+    pub fn is_unix(&self) -> bool {
+        self.protocol == Protocol::Unix
+    }
+
+    /// Those of a connected stream of `AF_UNIX`, by the kernel's word for its peer.
+    ///
+    /// # Errors
+    /// It is not connected, or not accepted yet; its peer is in another network namespace, or the kernel cannot be asked.
+    pub fn of_unix(socket: impl AsFd) -> Result<Self, NoOtherSocket> {
+        let tuple = beeline_tcp::unix_tuple(&socket)?;
+        let namespace_cookie = beeline_tcp::netns_cookie(&socket).map_err(NoOtherSocket::System)?;
+        Ok(ConnectionEnds { protocol: Protocol::Unix, namespace_cookie, tuple })
+    }
+
     /// Those of a connected socket.
     ///
     /// # Errors
@@ -117,7 +136,11 @@ impl ConnectionEnds {
     /// The number of the established socket at this end (`SO_COOKIE`), whoever has it, by the kernel's word: some ten system calls. `None`
     /// where there is none, in another network namespace than this thread's, and where the kernel cannot be asked.
     pub fn established_cookie(&self) -> Option<u64> {
-        beeline_tcp::established(self.namespace_cookie, self.tuple).ok().map(|socket| socket.cookie)
+        match self.protocol {
+            Protocol::Unix => self.socket_at_the_kernel(),
+            Protocol::Tcp | Protocol::Udp => beeline_tcp::established(self.namespace_cookie, self.tuple).ok(),
+        }
+        .map(|socket| socket.cookie)
     }
 
     /// The number of what a socket of UDP, with this cookie, has with the other address: one socket has many. Both processes compute the same.
@@ -140,6 +163,7 @@ impl ConnectionEnds {
     pub fn socket_at_the_kernel(&self) -> Option<OtherSocket> {
         match self.protocol {
             Protocol::Tcp => beeline_tcp::established(self.namespace_cookie, self.tuple).ok(),
+            Protocol::Unix => beeline_tcp::unix_established(self.namespace_cookie, self.tuple).ok(),
             Protocol::Udp => {
                 let found = beeline_tcp::receiver(self.namespace_cookie, self.tuple).ok()?;
                 Some(OtherSocket { cookie: self.datagrams_cookie(found.cookie), ..found })
@@ -166,6 +190,7 @@ impl ConnectionEnds {
         let space = match self.protocol {
             Protocol::Tcp => self.namespace_cookie,
             Protocol::Udp => self.namespace_cookie ^ OF_DATAGRAMS,
+            Protocol::Unix => self.namespace_cookie ^ OF_UNIX,
         };
         table.key().spot(space, self.tuple)
     }

@@ -7,6 +7,7 @@ mod harness;
 use std::collections::BTreeSet;
 use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::num::NonZeroU64;
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use beeline_domain::{
@@ -163,6 +164,29 @@ fn kernel_confirms_the_ends_of_a_real_connection() {
     client.shutdown(Shutdown::Both).unwrap();
     assert_eq!(ends.established_cookie(), None);
     assert!(ConnectionEnds::of(&listener).is_err());
+}
+
+#[test]
+fn kernel_confirms_the_ends_of_a_stream_without_addresses() {
+    let folder = TestFolder::new();
+    let ours = folder.open().pairs(Box::new(ConnectionEnds::cookie_at_the_kernel), MEMORY_BYTES).unwrap();
+    let (client, server) = UnixStream::pair().unwrap();
+    let (another, _its_peer) = UnixStream::pair().unwrap();
+    let cookie = |socket: &UnixStream| beeline_tcp::cookie(socket).unwrap();
+    let ends = |socket: &UnixStream| ConnectionEnds::of_unix(socket).unwrap();
+    let meet = |socket: &UnixStream| ours.meet(cookie(socket), &ends(socket)).unwrap();
+    assert!(ends(&client).is_unix() && ends(&client).mirrored() == ends(&server));
+    assert!(matches!(meet(&client), Met::NotYet));
+    assert!(matches!(meet(&another), Met::NotYet));
+    let other = cookie(&client);
+    assert!(matches!(meet(&server), Met::ThisProcess { other_cookie } if other_cookie == other));
+    assert_eq!(ends(&client).established_cookie(), Some(other));
+    // What has the same numbers as addresses of TCP is another connection.
+    let stream = ConnectionEnds::new(1, ends(&client).local(), ends(&client).remote());
+    assert_eq!(stream.cookie_at_the_kernel(), None);
+    let ends = ends(&server);
+    drop(server);
+    assert_eq!(ends.established_cookie(), None);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 
 use beeline_tcp_sys as sys;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, sockopt};
 
 /// What a socket shows without giving it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,13 +95,19 @@ pub fn room(socket: impl AsFd) -> Result<u64, Errno> {
 /// with `NOTCONN`. A thread that sleeps in a call on the socket wakes; recent kernels give it `PIPE`, also in a receive, where a RST of the
 /// other side would give it `CONNRESET`.
 ///
-/// The descriptor stays open, and the kernel lets whoever holds it connect it anew.
+/// The descriptor stays open, and the kernel lets whoever holds it connect it anew. A stream of `AF_UNIX` cannot be reset: both its directions are ended
+/// (`shutdown`), which the other side sees as an end behind the bytes that came.
 ///
 /// # Errors
 /// What the kernel says. `BUSY` from some kernels (6.4 to 6.6) while a thread sleeps in a call on the socket: nothing has changed then.
 pub fn reset(socket: impl AsFd) -> Result<(), Errno> {
     let socket = socket.as_fd();
-    retry(|| rustix::net::connect_unspec(socket))
+    match retry(|| rustix::net::connect_unspec(socket)) {
+        Err(Errno::INVAL) if sockopt::socket_domain(socket) == Ok(AddressFamily::UNIX) => {
+            rustix::net::shutdown(socket, rustix::net::Shutdown::Both)
+        }
+        result => result,
+    }
 }
 
 pub(crate) fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {

@@ -26,6 +26,9 @@
 //! Of UDP it says which socket a datagram comes to ([`receiver()`]), from which address ([`source_towards`]), and which options are neutral there
 //! ([`is_neutral_for_datagrams`]): record 0069.
 //!
+//! Of streams of `AF_UNIX` it says which sockets the two ends are ([`unix_tuple`], [`unix_established`]), whether all that was sent was taken ([`unix_is_drained`]), and with
+//! which bytes something comes that another path has no place for ([`unix_peek`]): record 0083.
+//!
 //! Which bytes go by which path is in `host/ledger`. Record 0071.
 
 mod bytes;
@@ -41,6 +44,7 @@ mod proc_net;
 mod sock_diag;
 mod state;
 mod tuple;
+mod unix;
 
 pub use bytes::{Peeked, TakeError, peek, reset, room, send, take};
 pub use counts::{CountError, Side, given, state, taken};
@@ -51,3 +55,6 @@ pub use listed::Listed;
 pub use options::is_neutral;
 pub use state::State;
 pub use tuple::{Tuple, TupleError};
+pub use unix::{
+    is_unix_stream, unix_established, unix_inode, unix_is_drained, unix_peek, unix_take, unix_tuple,
+};

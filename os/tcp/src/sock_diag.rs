@@ -16,21 +16,21 @@ use crate::listed::Listed;
 use crate::state::State;
 use crate::tuple::Tuple;
 
-const SOCK_DIAG_BY_FAMILY: u16 = 20;
-const NLMSG_ERROR: u16 = 2;
-const NLM_F_REQUEST: u16 = 1;
+pub(crate) const SOCK_DIAG_BY_FAMILY: u16 = 20;
+pub(crate) const NLMSG_ERROR: u16 = 2;
+pub(crate) const NLM_F_REQUEST: u16 = 1;
 const IPPROTO_TCP: u8 = 6;
 const IPPROTO_UDP: u8 = 17;
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 /// Of a netlink message, behind which the answer follows.
-const NETLINK_BYTES: usize = 16;
+pub(crate) const NETLINK_BYTES: usize = 16;
 const REQUEST_BYTES: usize = NETLINK_BYTES + 56;
 const ANSWER_BYTES: usize = NETLINK_BYTES + 72;
 /// What the answer has behind what is looked at; attributes follow it.
 const MAX_ANSWER_BYTES: usize = 4096;
 /// Any number: one question is asked of a socket.
-const SERIAL: u32 = 1;
+pub(crate) const SERIAL: u32 = 1;
 
 /// A netlink socket of this thread's network namespace, for one question.
 pub(crate) struct Question(Descriptor);
@@ -65,6 +65,15 @@ impl Question {
     }
 
     fn put(self, request: &[u8]) -> Result<Option<(Tuple, Listed)>, Errno> {
+        self.put_to(request, answer)
+    }
+
+    /// Asks, and has the kernel's answer read.
+    pub(crate) fn put_to<T>(
+        &self,
+        request: &[u8],
+        answer: impl FnOnce(&[u8]) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
         let socket = self.0.as_fd();
         let kernel = SocketAddrNetlink::new(0, 0);
         retry(|| rustix::net::sendto(socket, request, SendFlags::empty(), &kernel))?;
@@ -123,13 +132,7 @@ pub(crate) fn answer(bytes: &[u8]) -> Result<Option<(Tuple, Listed)>, Errno> {
         return Err(Errno::PROTO);
     }
     if kind == NLMSG_ERROR {
-        let code = word(16).ok_or(Errno::PROTO)?.cast_signed();
-        return match code.checked_neg() {
-            Some(2) => Ok(None),
-            // `Errno` takes what the kernel may say, and panics at other numbers.
-            Some(code @ 1..=4095) => Err(Errno::from_raw_os_error(code)),
-            _ => Err(Errno::PROTO),
-        };
+        return refusal(word(16)).map(|()| None);
     }
     if kind != SOCK_DIAG_BY_FAMILY || bytes.len() < ANSWER_BYTES {
         return Err(Errno::PROTO);
@@ -152,6 +155,16 @@ pub(crate) fn answer(bytes: &[u8]) -> Result<Option<(Tuple, Listed)>, Errno> {
     let state = State::from_number(bytes[17]).ok_or(Errno::PROTO)?;
     let cookie = Some(u64::from(high) << 32 | u64::from(low));
     Ok(Some((found, Listed { state, cookie, uid, inode })))
+}
+
+/// What the kernel says in place of a socket: that there is none, or why it does not answer.
+pub(crate) fn refusal(code: Option<u32>) -> Result<(), Errno> {
+    match code.ok_or(Errno::PROTO)?.cast_signed().checked_neg() {
+        Some(2) => Ok(()),
+        // `Errno` takes what the kernel may say, and panics at other numbers.
+        Some(code @ 1..=4095) => Err(Errno::from_raw_os_error(code)),
+        _ => Err(Errno::PROTO),
+    }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use beeline_socket_engine::Sockets;
 use beeline_socket_rules::Why;
 
 /// Options that a connection has of its listener, with what they are where nobody has set them; those that the kernel does not know do not count.
-const INHERITED: [(c_int, c_int, c_int); 9] = [
+const INHERITED: [(c_int, c_int, c_int); 12] = [
     (libc::SOL_SOCKET, libc::SO_OOBINLINE, 0),
     (libc::SOL_SOCKET, libc::SO_RCVLOWAT, 1),
     (libc::SOL_SOCKET, libc::SO_ZEROCOPY, 0),
@@ -24,8 +24,14 @@ const INHERITED: [(c_int, c_int, c_int); 9] = [
     (libc::SOL_SOCKET, libc::SO_TIMESTAMPING, 0),
     (libc::SOL_SOCKET, libc::SO_PEEK_OFF, -1),
     (libc::SOL_SOCKET, libc::SO_MARK, 0),
+    (libc::SOL_SOCKET, libc::SO_PASSCRED, 0),
+    (libc::SOL_SOCKET, libc::SO_PASSSEC, 0),
+    (libc::SOL_SOCKET, SO_PASSPIDFD, 0),
     (libc::IPPROTO_IP, libc::IP_TRANSPARENT, 0),
 ];
+
+/// Of Linux's `asm-generic/socket.h`.
+const SO_PASSPIDFD: c_int = 76;
 
 /// # Safety
 /// As `socket`.
@@ -39,7 +45,8 @@ pub unsafe fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
         let is_stream = kind == libc::SOCK_STREAM && matches!(protocol, 0 | libc::IPPROTO_TCP);
         sets::closed(number);
         let is_internet = matches!(domain, libc::AF_INET | libc::AF_INET6);
-        origin::made(number, is_stream && is_internet);
+        let is_unix = domain == libc::AF_UNIX && kind == libc::SOCK_STREAM && sockets.carries_unix();
+        origin::made(number, is_stream && is_internet || is_unix);
         if kind == libc::SOCK_DGRAM && matches!(protocol, 0 | libc::IPPROTO_UDP) && is_internet {
             // SAFETY: the kernel has just made the descriptor.
             let socket = unsafe { BorrowedFd::borrow_raw(number) };
@@ -66,11 +73,16 @@ pub unsafe fn connect(number: c_int, address: *const sockaddr, length: socklen_t
     // SAFETY: what the program gives.
     let result = unsafe { real::connect(number, address, length) };
     if let Some(sockets) = active()
-        && matches!(family, Some(libc::AF_INET | libc::AF_INET6))
+        && matches!(family, Some(libc::AF_INET | libc::AF_INET6 | libc::AF_UNIX))
         && origin::may_leave_kernel(number)
         && known(number).is_none()
     {
-        errno::preserved(|| begin(sockets, number, result));
+        match family {
+            // It is connected, or is not: nobody waits for it by other means.
+            Some(libc::AF_UNIX) if result != 0 => {}
+            Some(libc::AF_UNIX) => errno::preserved(|| begin_unix(sockets, number)),
+            _ => errno::preserved(|| begin(sockets, number, result)),
+        }
     }
     result
 }
@@ -84,6 +96,14 @@ fn begin(sockets: &Sockets, number: c_int, result: c_int) {
         let socket = unsafe { BorrowedFd::borrow_raw(number) };
         guarded(|| sockets.connected(socket));
     }
+}
+
+/// A stream of `AF_UNIX` is connected.
+fn begin_unix(sockets: &Sockets, number: c_int) {
+    origin::note(number);
+    // SAFETY: the kernel has just said that the number is a socket.
+    let socket = unsafe { BorrowedFd::borrow_raw(number) };
+    guarded(|| sockets.unix_connected(socket));
 }
 
 /// The family of an address, if that is there.
@@ -129,12 +149,15 @@ fn accepted(listener: c_int, connection: c_int) -> c_int {
     if let Some(sockets) = active() {
         origin::clear(connection);
         sets::closed(connection);
-        if is_plain(listener) {
+        if is_plain(sockets, listener) {
             origin::note(connection);
             // SAFETY: the kernel has just made the descriptor.
             let socket = unsafe { BorrowedFd::borrow_raw(connection) };
             guarded(|| {
-                sockets.accepted(socket);
+                match sockets.carries_unix() && beeline_tcp::is_unix_stream(socket) {
+                    true => sockets.unix_accepted(socket),
+                    false => sockets.accepted(socket),
+                }
                 sockets.listens(listener);
             });
         }
@@ -143,7 +166,7 @@ fn accepted(listener: c_int, connection: c_int) -> c_int {
 }
 
 /// Whether connections of this listener may leave the kernel. One that another process made is asked once.
-fn is_plain(listener: c_int) -> bool {
+fn is_plain(sockets: &Sockets, listener: c_int) -> bool {
     match origin::listener(listener) {
         Listener::Plain => true,
         Listener::Refused => false,
@@ -153,7 +176,9 @@ fn is_plain(listener: c_int) -> bool {
             let is_default = |(level, name, default)| {
                 kernel::option(listener, level, name).is_none_or(|value| value == default)
             };
-            let is_plain = beeline_tcp::is_tcp(socket) && INHERITED.into_iter().all(is_default);
+            let is_of_kind =
+                beeline_tcp::is_tcp(socket) || sockets.carries_unix() && beeline_tcp::is_unix_stream(socket);
+            let is_plain = is_of_kind && INHERITED.into_iter().all(is_default);
             origin::asked(listener, is_plain);
             is_plain
         }

@@ -3,6 +3,7 @@
 use core::ffi::{c_int, c_uint, c_void};
 use core::slice;
 use std::io::IoSliceMut;
+use std::os::fd::AsRawFd;
 use std::time::Instant;
 
 use libc::{iovec, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t, timespec};
@@ -13,7 +14,7 @@ use crate::hooks::datagrams;
 use crate::hooks::sets::{limit_at, time_of};
 use crate::process::{Known, forbid, guarded, known};
 use crate::real;
-use crate::{cancellation, errno, messages};
+use crate::{cancellation, errno, kernel, messages};
 use beeline_socket_engine::Turn;
 use beeline_socket_rules::Why;
 
@@ -53,6 +54,9 @@ fn receive(
     kernel: impl FnOnce() -> ssize_t,
 ) -> ssize_t {
     cancellation::point();
+    // AF_UNIX copies bytes that TCP would throw away.
+    let is_unix = flags & libc::MSG_TRUNC != 0 && known.sockets.is_unix(known.socket.as_raw_fd());
+    let flags = if is_unix { flags & !libc::MSG_TRUNC } else { flags };
     let receive_flags = RecvFlags::from_bits_retain(flags.cast_unsigned());
     match guarded(|| known.sockets.receive(known.socket, out, receive_flags)) {
         Turn::Kernel(pass) => {
@@ -77,7 +81,7 @@ unsafe fn receive_at(
     flags: c_int,
     kernel: impl FnOnce() -> ssize_t,
 ) -> ssize_t {
-    if out.is_null() && flags & libc::MSG_TRUNC != 0 {
+    if out.is_null() && flags & libc::MSG_TRUNC != 0 && !known.sockets.is_unix(known.socket.as_raw_fd()) {
         let mut nowhere = [0; DISCARDED_BYTES];
         let bytes = bytes.min(DISCARDED_BYTES);
         return receive(known, &mut [IoSliceMut::new(&mut nowhere[..bytes])], flags, kernel);
@@ -179,12 +183,48 @@ pub unsafe fn recvfrom(
         return unsafe { datagrams::receive_at(known, out, bytes, flags, address, length) };
     }
     let Some(known) = known_for(number, flags) else { return kernel() };
+    if !address.is_null() && known.sockets.is_unix(number) {
+        // SAFETY: what the program gives.
+        return unsafe { receive_from_named(known, (out, bytes), flags, (address, length), kernel) };
+    }
     // SAFETY: the program says that the memory is there.
     let received = unsafe { receive_at(known, out, bytes, flags, kernel) };
     if received >= 0 && !address.is_null() && !length.is_null() {
         // SAFETY: not null, and the program says that it is a length. TCP says no address.
         unsafe { length.write(0) };
     }
+    received
+}
+
+/// Receives from a stream of `AF_UNIX`, which says the name of its peer, if that has one.
+///
+/// # Safety
+/// As `recvfrom`.
+#[cold]
+unsafe fn receive_from_named(
+    known: Known,
+    (out, bytes): (*mut c_void, size_t),
+    flags: c_int,
+    (address, length): (*mut sockaddr, *mut socklen_t),
+    kernel: impl FnOnce() -> ssize_t,
+) -> ssize_t {
+    let was_kernel = core::cell::Cell::new(false);
+    let kernel = || {
+        was_kernel.set(true);
+        kernel()
+    };
+    // SAFETY: the program says that the memory is there.
+    let received = unsafe { receive_at(known, out, bytes, flags, kernel) };
+    if received < 0 || was_kernel.get() {
+        return received;
+    }
+    // SAFETY: the program says that it is a length; null is none.
+    let Some(length) = (unsafe { length.as_mut() }) else { return received };
+    *length = match received {
+        0 => 0,
+        // SAFETY: the program says that the address has as much room.
+        _ => unsafe { kernel::peer_name(known.socket, address, *length) },
+    };
     received
 }
 
@@ -204,11 +244,26 @@ pub unsafe fn recvmsg(number: c_int, message: *mut msghdr, flags: c_int) -> ssiz
         // SAFETY: the program says that the memory is there.
         unsafe { messages::places(header.msg_iov, header.msg_iovlen) }
     });
+    let was_kernel = core::cell::Cell::new(false);
+    let kernel = || {
+        was_kernel.set(true);
+        kernel()
+    };
     let received = match places {
         Ok(mut places) => receive(known, &mut places, flags, kernel),
         Err(errno) => errno::fail(errno),
     };
-    if received >= 0 {
+    if known.sockets.is_unix(number) {
+        // The kernel has filled the header itself, with what came beside the bytes.
+        if received >= 0 && !was_kernel.get() {
+            let room = header.msg_namelen;
+            messages::finish(header, flags);
+            if received > 0 && !header.msg_name.is_null() {
+                // SAFETY: not null, and the program says that it has as much room.
+                header.msg_namelen = unsafe { kernel::peer_name(known.socket, header.msg_name.cast(), room) };
+            }
+        }
+    } else if received >= 0 {
         messages::finish(header, flags);
     }
     received

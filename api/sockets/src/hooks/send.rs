@@ -183,6 +183,8 @@ pub unsafe fn sendto(
         return unsafe { send_datagram(known, from, bytes, flags, address, length, kernel) };
     }
     match known_for(number, flags) {
+        // AF_UNIX refuses an address.
+        Some(known) if !address.is_null() && length > 0 && known.sockets.is_unix(number) => kernel(),
         // SAFETY: the program says that the memory is there.
         Some(known) if address.is_null() || length <= LONGEST_ADDRESS => unsafe {
             send_piece(known, from, bytes, flags, kernel)
@@ -207,7 +209,11 @@ pub unsafe fn sendmsg(number: c_int, message: *const msghdr, flags: c_int) -> ss
     }
     let Some(known) = known_for(number, flags) else { return kernel() };
     if header.msg_controllen != 0 {
-        forbid(number, Why::Option);
+        let is_unix = known.sockets.is_unix(number);
+        forbid(number, if is_unix { Why::Ancillary } else { Why::Option });
+        return kernel();
+    }
+    if !header.msg_name.is_null() && header.msg_namelen > 0 && known.sockets.is_unix(number) {
         return kernel();
     }
     if !header.msg_name.is_null() && header.msg_namelen > LONGEST_ADDRESS {

@@ -11,11 +11,17 @@
 #include "datagrams.h"
 
 #include <sys/mman.h>
+#include <sys/un.h>
 
 static const struct test_case *const lists[] = { reading_cases, ending_cases, waiting_cases, sets_cases, interrupted_cases,
 	children_cases, numbers_cases, options_cases, opening_cases, transfer_cases, threads_cases, foreign_cases };
 static const struct test_case *const datagram_lists[] = { datagram_cases, datagram_waiting_cases, datagram_holder_cases,
 	datagram_change_cases, datagram_group_cases };
+static const struct test_case *const unix_lists[] = { unix_cases };
+/* What begins by other calls than those of `connect_cold`, asks for what only TCP has, or for more room than such a stream has. */
+static const char *const of_tcp_alone[] = { "epoll_added_early", "options", "info", "names", "from", "zero_copy", "nonblocking",
+	"refused", "fast_open", "again", "itself", "reuse_port", "unaccepted", "unread",
+	"shut_reading", "exec_large", "own", NULL };
 #define COUNT(list) (sizeof list / sizeof *list)
 
 static const struct test_case *find_case_in(const struct test_case *const *lists, size_t count, const char *name)
@@ -27,9 +33,24 @@ static const struct test_case *find_case_in(const struct test_case *const *lists
 	return NULL;
 }
 
+static bool is_of_tcp_alone(const char *name)
+{
+	for (const char *const *one = of_tcp_alone; *one; one++)
+		if (strcmp(*one, name) == 0)
+			return true;
+	return false;
+}
+
 static const struct test_case *find_case(const char *name)
 {
-	const struct test_case *one = find_case_in(lists, COUNT(lists), name);
+	static const char of_unix[] = "unix_";
+	const struct test_case *one = find_case_in(unix_lists, COUNT(unix_lists), name);
+	if (strncmp(name, of_unix, strlen(of_unix)) == 0) {
+		setenv("CONFORMANCE_UNIX", "1", 1);
+		name += strlen(of_unix);
+	}
+	if (!one)
+		one = find_case_in(lists, COUNT(lists), name);
 	if (!one)
 		one = find_case_in(datagram_lists, COUNT(datagram_lists), name);
 	if (one)
@@ -43,6 +64,14 @@ static void list(const struct test_case *const *lists, size_t count, const char 
 	for (size_t i = 0; i < count; i++)
 		for (const struct test_case *one = lists[i]; one->name; one++)
 			printf("%s\t%d\t%s\t%s\n", one->name, one->modes, protocol, one->what);
+}
+
+static void list_over_unix(void)
+{
+	for (size_t i = 0; i < COUNT(lists); i++)
+		for (const struct test_case *one = lists[i]; one->name; one++)
+			if (!is_of_tcp_alone(one->name))
+				printf("unix_%s\t%d\tAF_UNIX\t%s\n", one->name, one->modes & TWO_PROCESSES ? TWO_PROCESSES : ONE_PROCESS, one->what);
 }
 
 const char *own_path(void)
@@ -159,6 +188,17 @@ static void listen_somewhere(struct side *s)
 {
 	socklen_t length = sizeof s->address;
 	s->address.sin_family = AF_INET;
+	if (is_unix()) {
+		struct sockaddr_un name;
+		/* In the place of a port: of the cases that run at the same time none has the same. */
+		int number = getpid() & 0xffff;
+		s->address.sin_port = htons(number);
+		length = unix_address(&name, number);
+		s->listener = MUST(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+		MUST(bind(s->listener, (struct sockaddr *)&name, length));
+		MUST(listen(s->listener, 64));
+		return;
+	}
 	s->address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	s->listener = MUST(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
 	MUST(bind(s->listener, (struct sockaddr *)&s->address, length));
@@ -237,6 +277,8 @@ int main(int count, char **words)
 	if (count == 2 && strcmp(words[1], "--list") == 0) {
 		list(lists, COUNT(lists), "TCP");
 		list(datagram_lists, COUNT(datagram_lists), "UDP");
+		list(unix_lists, COUNT(unix_lists), "AF_UNIX");
+		list_over_unix();
 		return 0;
 	}
 	if (count == 7 && strcmp(words[1], "--client") == 0)

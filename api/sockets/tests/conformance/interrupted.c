@@ -208,7 +208,9 @@ static void handler_storm_server(struct side *s)
 	char bytes[8];
 	handler_fd = s->fd;
 	on_signal(SIGUSR1, write_in_handler, SA_RESTART);
-	MUST(setsockopt(s->fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int)));
+	/* A stream of AF_UNIX has no packets. */
+	if (!is_unix())
+		MUST(setsockopt(s->fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int)));
 	meet(s);
 	while (receive_all(s->fd, bytes, 8) == 8 && bytes[7] != '.')
 		for (int i = 0; i < 8; i++)

@@ -12,10 +12,17 @@ const END: &str = "<!-- The end of the matrix. -->";
 const SHOWN: usize = 6;
 
 /// Cases that see something else than natively, and what that is; the matrix says so.
-const KNOWN: &[(&str, &[&str])] = &[(
-    "datagrams that lie in a window are of the process that had the socket",
-    &["udp_fork_unread", "udp_exec_unread"],
-)];
+const KNOWN: &[(&str, &[&str])] = &[
+    (
+        "datagrams that lie in a window are of the process that had the socket",
+        &["udp_fork_unread", "udp_exec_unread"],
+    ),
+    ("bytes that lie in a window take no room of the socket: it is writable", &["unix_half_close"]),
+    (
+        "a killed process has no unread bytes in its socket: no `POLLERR`; a receive is reset",
+        &["unix_killed_unread"],
+    ),
+];
 
 /// What a case sees that is known to see something else than natively.
 pub fn known(case: &str) -> Option<&'static str> {
@@ -113,7 +120,8 @@ pub fn check(rows: &[Row]) {
     let text = fs::read_to_string(&page).unwrap();
     let (before, rest) = text.split_once(BEGIN).expect("the page has a matrix");
     let (matrix, behind) = rest.split_once(END).expect("the matrix has an end");
-    let seen = format!("\n\n{}\n{}\n", table(rows, "TCP"), table(rows, "UDP"));
+    let seen = ["TCP", "UDP", "AF_UNIX"].map(|protocol| table(rows, protocol));
+    let seen = format!("\n\n{}\n", seen.join("\n"));
     if matrix == seen {
         return;
     }

@@ -122,6 +122,7 @@ impl Run {
         command
             .env("BEELINE_ROOT", &root)
             .env("BEELINE_SOCKETS_UDP", "true")
+            .env("BEELINE_SOCKETS_UNIX", "true")
             .stdin(Stdio::null())
             .process_group(0);
         let create = |path: &Path| fs::File::create(path).unwrap();

@@ -1,6 +1,8 @@
 /* What the sides do to each other besides the connection, and what they say of it. */
 #include "conformance.h"
 
+#include <sys/un.h>
+
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <time.h>
@@ -253,8 +255,14 @@ void warm_alone(int one, int other)
 
 int connect_cold(struct side *s)
 {
-	int fd = MUST(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-	MUST(connect(fd, (struct sockaddr *)&s->address, sizeof s->address));
+	int fd = MUST(socket(is_unix() ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+	if (is_unix()) {
+		struct sockaddr_un name;
+		socklen_t length = unix_address(&name, ntohs(s->address.sin_port));
+		MUST(connect(fd, (struct sockaddr *)&name, length));
+	} else {
+		MUST(connect(fd, (struct sockaddr *)&s->address, sizeof s->address));
+	}
 	return fd;
 }
 

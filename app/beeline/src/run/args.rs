@@ -16,6 +16,7 @@ Examples:
   beeline run -- redis-benchmark -p 7777
   beeline run --why -- curl http://127.0.0.1/   and, when it has ended, why which connection was the kernel's
   beeline run --spin forever -- ./server        its receivers never sleep
+  beeline run --unix true -- redis-server --unixsocket /run/redis.sock    its streams of AF_UNIX, too
   beeline run --never-ports 22,5000-5999 -- ./server
   beeline sockets --watch                       what runs so, and what it has moved
 
@@ -53,6 +54,9 @@ pub struct RuleArgs {
     /// Whether sockets of UDP are, too [default: false]
     #[arg(long, value_name = "true|false")]
     udp: Option<String>,
+    /// Whether streams of AF_UNIX are, too; both ends have to say so [default: false]
+    #[arg(long, value_name = "true|false")]
+    unix: Option<String>,
     /// Whether connections with processes of other users are, too; both ends have to say so [default: false]
     #[arg(long, value_name = "true|false")]
     other_users: Option<String>,
@@ -102,10 +106,11 @@ pub struct RuleArgs {
 
 impl RuleArgs {
     /// The options by their keys.
-    fn given(&self) -> [(&'static str, &Option<String>); 17] {
+    fn given(&self) -> [(&'static str, &Option<String>); 18] {
         [
             ("accelerate", &self.accelerate),
             ("udp", &self.udp),
+            ("unix", &self.unix),
             ("other_users", &self.other_users),
             ("programs", &self.programs),
             ("never_programs", &self.never_programs),

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use beeline_socket_engine::end_name;
 use beeline_socket_rules::{BoardView, Carrier, Life, RowView, Run, boards_of_run};
 
 use crate::out;
@@ -29,7 +30,7 @@ fn text(boards: &[BoardView]) -> String {
         let runs = if board.life() == Life::Ended { "" } else { ", still running" };
         let _ = writeln!(text, "beeline: {program} (pid {pid}{runs})");
         for row in &board.rows {
-            let _ = writeln!(text, "  {} to {}: {}", row.local, row.peer, why(row));
+            let _ = writeln!(text, "  {} to {}: {}", end_name(row.local), end_name(row.peer), why(row));
         }
         for (why, count) in &board.ended {
             let why = why.map_or("no reason against it", |why| why.sentence());

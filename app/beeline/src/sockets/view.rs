@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use beeline_socket_engine::end_name;
 use beeline_socket_rules::{BoardView, Carrier, Direction, Life, RowView};
 use serde::Serialize;
 
@@ -119,8 +120,8 @@ impl Connection {
         let bytes = window.saturating_add(sum(|way| way.socket.bytes));
         Connection {
             socket: row.socket,
-            local: row.local.to_string(),
-            peer: row.peer.to_string(),
+            local: end_name(row.local),
+            peer: end_name(row.peer),
             peer_pid: row.peer_pid,
             sends_by: name(row.sending.carrier),
             receives_by: name(row.receiving.carrier),

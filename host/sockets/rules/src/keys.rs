@@ -73,6 +73,11 @@ pub const KEYS: &[Key] = &[
         get: |rules| Given::One(rules.udp.to_string()),
     },
     Key {
+        name: "unix",
+        set: |rules, given| put(&mut rules.unix, flag(given)),
+        get: |rules| Given::One(rules.unix.to_string()),
+    },
+    Key {
         name: "other_users",
         set: |rules, given| put(&mut rules.other_users, flag(given)),
         get: |rules| Given::One(rules.other_users.to_string()),
@@ -305,6 +310,7 @@ mod tests {
         let wrong = [
             ("accelerate", "yes", "true or false"),
             ("udp", "1", "true or false"),
+            ("unix", "/run/*", "true or false"),
             ("other_users", "all", "true or false"),
             ("programs", "a[", "no pattern"),
             ("addresses", "localhost", "no address and no prefix"),

@@ -18,6 +18,8 @@ pub struct Rules {
     pub accelerate: bool,
     /// Whether sockets of UDP are, too.
     pub udp: bool,
+    /// Whether streams of `AF_UNIX` are, too.
+    pub unix: bool,
     /// Whether connections with processes of other users are, too: the user's table of connections can be read by all then.
     pub other_users: bool,
     /// Programs whose connections are; empty for all.
@@ -55,6 +57,7 @@ impl Default for Rules {
         Rules {
             accelerate: true,
             udp: false,
+            unix: false,
             other_users: false,
             programs: Patterns::default(),
             never_programs: Patterns::default(),
@@ -181,6 +184,20 @@ impl Settings {
         self.refused
     }
 
+    /// Whether a stream of `AF_UNIX` may be accelerated, of which rules for addresses and ports say nothing.
+    ///
+    /// # Errors
+    /// [`Why`] it may not.
+    pub fn decide_unix(&self) -> Result<(), Why> {
+        match self.refused {
+            Some(why) => Err(why),
+            None if !self.rules.unix => Err(Why::RulesOff),
+            // A copy is sent anew where a count of the kernel's says what was received.
+            None if self.rules.retain == Retain::Copy => Err(Why::Retain),
+            None => Ok(()),
+        }
+    }
+
     /// Whether a connection may be accelerated. What is forbidden comes before what is allowed. IPv4 addresses that are written as IPv6
     /// ones (`::ffff:10.0.0.1`) are IPv4 ones.
     ///
@@ -249,6 +266,15 @@ mod tests {
         assert_eq!(refused(&[("programs", "*"), ("never_programs", "redis-server")], redis), left_out);
         assert_eq!(refused(&[("programs", "*")], ""), None);
         assert_eq!(refused(&[("programs", "a")], ""), left_out);
+    }
+
+    #[test]
+    fn streams_without_addresses_are_left_out_until_a_rule_has_them_and_no_address_counts() {
+        let decide = |pairs: &[(&str, &str)]| rules(pairs).for_program(Path::new("/bin/a")).decide_unix();
+        assert_eq!(decide(&[]), Err(Why::RulesOff));
+        assert_eq!(decide(&[("unix", "true"), ("ports", "80"), ("addresses", "10.0.0.0/8")]), Ok(()));
+        assert_eq!(decide(&[("unix", "true"), ("retain", "copy")]), Err(Why::Retain));
+        assert_eq!(decide(&[("unix", "true"), ("never_programs", "a")]), Err(Why::RulesProgram));
     }
 
     #[test]

@@ -76,9 +76,10 @@ reasons! {
     NotTcp = 39, "it is no connection of TCP";
     Domain = 40, "the domain cannot be opened";
     Signal = 41, "a signal handler uses it";
-    Retain = 42, "the rules say retain = copy, and of datagrams no copy is kept";
+    Retain = 42, "the rules say retain = copy, and of datagrams and streams of AF_UNIX no copy is kept";
     Down = 43, "`beeline sockets down` has taken it off its window; `beeline sockets up` brings it back";
     DeepBind = 44, "the process has opened a library whose calls go past this one (RTLD_DEEPBIND, dlmopen)";
+    Ancillary = 45, "descriptors or credentials are sent with its bytes (SCM_RIGHTS, SCM_CREDENTIALS)";
 }
 
 impl Why {

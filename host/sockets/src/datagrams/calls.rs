@@ -194,7 +194,7 @@ impl Sockets {
         let (Some(background), Some(ends)) = (self.background(), own.ends(socket, flow.remote)) else {
             return flow.forbid(Why::PeerUnknown);
         };
-        if let Err(why) = self.process().decide(ends.local(), ends.remote()) {
+        if let Err(why) = self.process().decide(&ends) {
             return flow.forbid(why);
         }
         if self.process().rules().retain == Retain::Copy {

@@ -14,6 +14,7 @@ use beeline_stream::{Incoming, Outgoing, StreamId, Tcp, TcpError};
 use beeline_tcp::Side;
 use rustix::io::Errno;
 
+use crate::catch_up::CatchUp;
 use crate::counts::{Count, Counts, Traffic};
 use crate::debts::Debt;
 use crate::forks;
@@ -155,6 +156,8 @@ pub(crate) struct Writer {
     pub silence: Option<Silence>,
     /// Calls until going up is tried again.
     pub rest: u32,
+    /// How its receiver catches up while it is on the socket.
+    pub catch_up: CatchUp,
     pub failed: Option<Errno>,
     /// Whom the other side wants to be rung, as it was found last.
     pub sleepers: [Option<(u16, OtherSleeper)>; 4],

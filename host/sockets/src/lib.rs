@@ -12,6 +12,7 @@
 mod answers;
 mod background;
 mod carried;
+mod catch_up;
 mod copies;
 mod counts;
 mod datagrams;

@@ -15,6 +15,7 @@ use rustix::net::SendFlags;
 use rustix::net::sockopt::{Timeout, socket_timeout};
 use smallvec::SmallVec;
 
+use crate::catch_up::Caught;
 use crate::copies::MOST_KEPT_BYTES;
 use crate::counts::Count;
 use crate::debts;
@@ -108,7 +109,8 @@ impl Endpoint {
                 let done = if given.total > 0 { Ok(given.total) } else { Err(Errno::PIPE) };
                 return Step::Turn(Turn::Done(done));
             }
-            if !self.is_writing(&mut writer, claim, socket) {
+            let next = given.rest().map_or(0, <[u8]>::len);
+            if !self.is_writing(&mut writer, claim, socket, next) {
                 if inside.is_kept() {
                     drop(writer);
                     return Step::Turn(Turn::Done(send_rest(process, socket, &mut given, ends_at)));
@@ -168,8 +170,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether it sends by the ledger, from now on if it can.
-    fn is_writing(&self, writer: &mut Writer, claim: Claim, socket: BorrowedFd<'_>) -> bool {
+    /// Whether it sends by the ledger, from now on if it can. `next`: what it sends then.
+    fn is_writing(&self, writer: &mut Writer, claim: Claim, socket: BorrowedFd<'_>, next: usize) -> bool {
         if Self::owes(writer) {
             return true;
         }
@@ -186,7 +188,7 @@ impl Endpoint {
         }
         let is_low = writer.stream.as_ref().is_some_and(|stream| stream.path() == Path::Kernel);
         if is_low {
-            self.try_up(writer, socket);
+            self.try_up(writer, socket, next.min(PIECE_BYTES));
         } else if writer.slot.as_ref().is_some_and(AgreedSlot::has_gone) {
             // What it was sent is lost with it, as bytes in its socket would be; the kernel says how it ended.
             self.send_no_more(writer, Some(socket));
@@ -221,7 +223,8 @@ impl Endpoint {
         true
     }
 
-    fn try_up(&self, writer: &mut Writer, socket: BorrowedFd<'_>) {
+    /// Goes up if it can. Else the socket is given the `next` bytes.
+    fn try_up(&self, writer: &mut Writer, socket: BorrowedFd<'_>, next: usize) {
         if self.is_held_down(writer) {
             return;
         }
@@ -238,8 +241,20 @@ impl Endpoint {
             let _ = stream.set_window(WindowWriter::new(window, checked));
             writer.had_window = true;
         }
+        if !stream.has_window() {
+            writer.rest = REST_BEHIND_NO;
+            return;
+        }
+        match writer.catch_up.wait(next, || stream.untaken_bytes()) {
+            Caught::Up => {}
+            Caught::Some => return,
+            Caught::No => {
+                writer.rest = writer.catch_up.rest();
+                return;
+            }
+        }
         // Without a question to the kernel, which going up is. What breaks the rules is found by whoever asks then.
-        if !stream.has_window() || stream.is_settled::<TcpError>() == Ok(false) {
+        if stream.is_settled::<TcpError>() == Ok(false) {
             writer.rest = REST_BEHIND_NO;
             return;
         }
@@ -330,8 +345,8 @@ impl Endpoint {
                     given.by_window += if is_low { 0 } else { bytes };
                     given.count(bytes);
                     full_since = None;
-                    if is_low && given.rest().is_some() {
-                        self.try_up(writer, socket);
+                    if is_low && let Some(next) = given.rest() {
+                        self.try_up(writer, socket, next.len().min(PIECE_BYTES));
                     }
                 }
                 Ok(Sent::SocketFull) => return Put::Full,

@@ -8,6 +8,8 @@ use std::net::TcpListener;
 use std::os::fd::AsFd;
 
 use beeline_socket_rules::{BoardView, Rules, Spin, Why, boards};
+use rustix::io::Errno;
+use rustix::net::SendFlags;
 use support::*;
 
 fn listener() -> TcpListener {
@@ -94,6 +96,53 @@ fn streams_are_byte_exact_both_ways() {
             }
             let traffic = client.traffic();
             assert!(traffic.sent_by_window_bytes > BYTES / 20, "{traffic:?}");
+        },
+    );
+}
+
+#[test]
+fn stream_whose_sender_is_faster_than_its_receiver_does_not_stay_in_the_socket() {
+    const BYTES: u64 = 16 << 20;
+    /// Less than a socket has room for though nobody reads it.
+    const BEHIND: u64 = 32 << 10;
+    const BEGIN: u64 = 1 << 20;
+    both(
+        &Rules::default(),
+        |server| {
+            answer_to_the_last(&server);
+            while rustix::io::ioctl_fionread(&server.socket).unwrap() < BEHIND {
+                std::thread::yield_now();
+            }
+            let (mut at, mut out) = (0, [0; 64]);
+            while at < BYTES {
+                let found = server.receive(&mut out).unwrap();
+                // What a program does with them, in more time than it takes to send them.
+                (0..500).for_each(|_| std::hint::spin_loop());
+                assert!(out[..found].iter().zip(at..).all(|(found, at)| *found == byte(at)), "behind {at}");
+                at += found as u64;
+            }
+            server.send_all(&u64::MAX.to_le_bytes());
+        },
+        |client| {
+            warm_up(&client);
+            client.send_all(&u64::MAX.to_le_bytes());
+            client.receive_all(&mut [0; 8]);
+            let (mut at, mut by_window) = (0, None);
+            while at < BYTES {
+                let bytes: [u8; 64] = std::array::from_fn(|index| byte(at + index as u64));
+                match client.send_with(&bytes, SendFlags::DONTWAIT) {
+                    Ok(sent) => at += sent as u64,
+                    Err(Errno::AGAIN) => std::thread::yield_now(),
+                    Err(errno) => panic!("{errno}"),
+                }
+                if at >= BEGIN {
+                    by_window.get_or_insert_with(|| client.traffic().sent_by_window_bytes);
+                }
+            }
+            let by_window = client.traffic().sent_by_window_bytes - by_window.unwrap();
+            // Where both have cores it is nearly all; of a stream that stays in the socket it is a hundredth.
+            assert!(by_window > (BYTES - BEGIN) / 8, "{:?}", client.traffic());
+            client.receive_all(&mut [0; 8]);
         },
     );
 }

@@ -1,0 +1,130 @@
+//! A receiver that has many bytes of its socket before it: its sender lets it catch up, so that the stream goes on in the window.
+//!
+//! A sender that is faster than its receiver, as one whose writes cost less than the other's reads, fills the socket to the brim: megabytes, behind which
+//! a window would be full long before anybody reads it. Such a stream would stay on the socket for ever, or nearly. So a sender that would
+//! like to go up gives the socket less than its receiver takes meanwhile, until little is left there.
+
+use std::time::{Duration, Instant};
+
+/// A receiver that is behind by so many bytes is near: it reads the window before its sender takes that for full.
+const NEAR_BYTES: u64 = 4 << 10;
+/// How many bytes a receiver is to take for each that the socket is given meanwhile.
+const TAKES_PER_BYTE: u64 = 4;
+/// A receiver that takes nothing for so long does something else. It is longer than to take as much as a socket gives at once.
+const STANDS_FOR: Duration = Duration::from_micros(100);
+/// How long one call waits at most for a receiver that goes on.
+const WAITS_FOR: Duration = Duration::from_micros(500);
+/// As long as it takes the receiver to come back from a call, others that may run on this core are not asked for.
+const SPINS_FOR: Duration = Duration::from_micros(10);
+/// Looks between two looks at the clock.
+const LOOKS_PER_TIME: u32 = 32;
+/// Calls that do not wait, behind a wait in vain: twice as many behind each.
+const LEAST_REST: u32 = 4;
+const MOST_REST: u32 = 1 << 10;
+
+/// What became of a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Caught {
+    /// Little is left in the socket.
+    Up,
+    /// It has taken more than it is given next. The next call waits again.
+    Some,
+    /// It takes nothing, or little.
+    No,
+}
+
+/// What is known of one receiver.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CatchUp {
+    /// Calls that are not to wait, behind the last wait in vain.
+    rest: u32,
+}
+
+impl CatchUp {
+    /// Waits for a receiver that goes on, until it has taken several times as much as the `next` bytes that the socket is given if it is not near
+    /// by then. `behind` says how many bytes it has not taken. The wait is short, since a caller that must not wait is kept here too.
+    pub(crate) fn wait(&mut self, next: usize, behind: impl Fn() -> u64) -> Caught {
+        let mut last = behind();
+        if last <= NEAR_BYTES {
+            return Caught::Up;
+        }
+        let enough = last.saturating_sub(TAKES_PER_BYTE * next as u64).max(NEAR_BYTES);
+        let started = Instant::now();
+        let mut moved = started;
+        loop {
+            for _ in 0..LOOKS_PER_TIME {
+                let now = behind();
+                if now <= enough {
+                    self.rest = 0;
+                    return if now <= NEAR_BYTES { Caught::Up } else { Caught::Some };
+                }
+                std::hint::spin_loop();
+            }
+            let (left, now) = (behind(), Instant::now());
+            if left < last {
+                (last, moved) = (left, now);
+            }
+            let stands = now - moved;
+            if stands >= STANDS_FOR || now - started >= WAITS_FOR {
+                self.rest = (2 * self.rest).clamp(LEAST_REST, MOST_REST);
+                return Caught::No;
+            }
+            if stands >= SPINS_FOR {
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    /// How many calls are not to wait behind one that did in vain.
+    pub(crate) fn rest(&self) -> u32 {
+        self.rest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn near_receiver_is_not_waited_for() {
+        let looks = Cell::new(0);
+        let near = || {
+            looks.set(looks.get() + 1);
+            NEAR_BYTES
+        };
+        assert_eq!(CatchUp::default().wait(1 << 20, near), Caught::Up);
+        assert_eq!(looks.get(), 1);
+    }
+
+    #[test]
+    fn receiver_that_goes_on_takes_more_than_it_is_given_until_it_is_near() {
+        let (mut catch_up, left, given) = (CatchUp::default(), Cell::new(1_000_000), 4096);
+        let takes_a_little = || {
+            left.set(left.get() - 64);
+            left.get()
+        };
+        let mut waits = 1;
+        while catch_up.wait(given, takes_a_little) == Caught::Some {
+            left.set(left.get() + given as u64);
+            waits += 1;
+        }
+        assert!(left.get() <= NEAR_BYTES);
+        assert!(waits <= 1_000_000 / (3 * given) + 1, "{waits} waits");
+        assert_eq!(catch_up.rest(), 0);
+    }
+
+    #[test]
+    fn receiver_that_stands_is_waited_for_ever_more_seldom() {
+        let mut catch_up = CatchUp::default();
+        for expected in [4, 8, 16, 32, 64, 128, 256, 512, 1024, 1024] {
+            assert_eq!(catch_up.wait(64, || 1 << 20), Caught::No);
+            assert_eq!(catch_up.rest(), expected);
+        }
+        let left = Cell::new(1 << 20);
+        let goes_on = || left.replace(left.get() - 64);
+        assert_eq!(catch_up.wait(64, goes_on), Caught::Some);
+        assert_eq!(catch_up.rest(), 0);
+    }
+}

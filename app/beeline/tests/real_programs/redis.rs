@@ -1,8 +1,9 @@
-//! redis: values by a pipe, calls by its benchmark.
+//! redis: values by a pipe, calls by its benchmark; over TCP, and over a stream of `AF_UNIX`.
 
 use std::fmt::Write;
 
-use beeline_bench::programs::{Job, servers};
+use beeline_bench::programs::Job;
+use beeline_bench::programs::servers::{self, Server};
 
 use super::both::{Carried, LIMIT, after, both};
 
@@ -38,6 +39,31 @@ fn redis_has_every_value_and_every_call() {
             let counts = line.split(',').filter(|field| field.contains("calls=")).collect::<Vec<_>>();
             seen.says(command, counts.join(" "));
         }
+        server.end()?;
+        Ok(())
+    });
+}
+
+#[test]
+fn redis_has_every_value_and_every_call_over_a_stream_of_unix() {
+    let carried = Carried::ByWindows { at_least: 8_000_000 };
+    both(&["redis-server", "redis-cli", "redis-benchmark"], carried, |ground, seen| {
+        let name = ground.folder("named", None)?.join("redis.sock");
+        let by_name = |program: &str| Job::new(program).env("BEELINE_SOCKETS_UNIX", "true");
+        let server = Server::start(ground, |port| {
+            let job =
+                by_name("redis-server").words("--bind 127.0.0.1 --enable-debug-command yes --unixsocket");
+            job.arg(name.display()).arg("--save").arg("").arg("--port").arg(port)
+        })?;
+        let cli = |words: &str| by_name("redis-cli").arg("-s").arg(name.display()).words(words);
+        let piped = seen.run(ground, cli("--pipe").input(ground.file("commands", commands())?))?;
+        seen.says("pipe", piped.lines().last().unwrap_or_default());
+        let benchmark = by_name("redis-benchmark").arg("-s").arg(name.display()).words("--csv -c 20 -n");
+        let tests = seen.run(ground, benchmark.arg(CALLS).words("-t set,get,lpush,lrange_100"))?;
+        let names: Vec<&str> = tests.lines().filter_map(|line| line.split(',').next()).collect();
+        seen.says("benchmarks", names.join(" "));
+        seen.says("values", ground.run(cli("DEBUG DIGEST"), LIMIT)?.out);
+        seen.says("one value", seen_value(&ground.run(cli("GET key:19999"), LIMIT)?.out));
         server.end()?;
         Ok(())
     });

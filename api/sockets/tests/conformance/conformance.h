@@ -147,6 +147,8 @@ void wait_readable(int fd);
 short ready_now(int fd, short events);
 /* Waits until so many bytes can be read. */
 void wait_unread(int fd, int bytes);
+/* Waits until the other side has nothing to take. */
+void wait_taken(int fd);
 void say_events(struct side *s, const char *name, unsigned events);
 /* Waits at a set of epoll, and says what it tells. */
 void say_ready(struct side *s, int set, int milliseconds);

@@ -17,7 +17,6 @@ const KNOWN: &[(&str, &[&str])] = &[
         "datagrams that lie in a window are of the process that had the socket",
         &["udp_fork_unread", "udp_exec_unread"],
     ),
-    ("bytes that lie in a window take no room of the socket: it is writable", &["unix_half_close"]),
     (
         "a killed process has no unread bytes in its socket: no `POLLERR`; a receive is reset",
         &["unix_killed_unread"],

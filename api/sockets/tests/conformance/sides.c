@@ -4,6 +4,7 @@
 #include <sys/un.h>
 
 #include <dlfcn.h>
+#include <linux/sockios.h>
 #include <stdarg.h>
 #include <time.h>
 
@@ -335,6 +336,13 @@ void wait_unread(int fd, int bytes)
 {
 	int unread = 0;
 	while (MUST(ioctl(fd, FIONREAD, &unread)) == 0 && unread < bytes)
+		poll(NULL, 0, 1);
+}
+
+void wait_taken(int fd)
+{
+	int left = 1;
+	while (MUST(ioctl(fd, SIOCOUTQ, &left)) == 0 && left > 0)
 		poll(NULL, 0, 1);
 }
 

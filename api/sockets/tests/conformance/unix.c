@@ -310,6 +310,8 @@ static void unread_received_client(struct side *s)
 	SAY(recv(s->fd, &byte, 1, 0));
 	SAY(recv(s->fd, &byte, 1, 0));
 	SAY(send(s->fd, "x", 1, MSG_NOSIGNAL));
+	/* Who tells that it has closed finds this side. */
+	hear(s);
 }
 
 static void urgent_client(struct side *s)

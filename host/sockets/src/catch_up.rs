@@ -18,7 +18,7 @@ const WAITS_FOR: Duration = Duration::from_micros(500);
 const SPINS_FOR: Duration = Duration::from_micros(10);
 /// Looks between two looks at the clock.
 const LOOKS_PER_TIME: u32 = 32;
-/// Calls that do not wait, behind a wait in vain: twice as many behind each.
+/// Looks that do not wait, behind a wait in vain: twice as many behind each.
 const LEAST_REST: u32 = 4;
 const MOST_REST: u32 = 1 << 10;
 
@@ -29,15 +29,16 @@ pub(crate) enum Caught {
     Up,
     /// It has taken more than it is given next. The next call waits again.
     Some,
-    /// It takes nothing, or little.
+    /// It takes nothing, or little, and was waited for in vain lately: what is on its way stays on its way.
     No,
 }
 
 /// What is known of one receiver.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CatchUp {
-    /// Calls that are not to wait, behind the last wait in vain.
+    /// Looks that are not to wait, behind the last wait in vain, and those of them that are left.
     rest: u32,
+    left: u32,
 }
 
 impl CatchUp {
@@ -47,6 +48,10 @@ impl CatchUp {
         let mut last = behind();
         if last <= NEAR_BYTES {
             return Caught::Up;
+        }
+        if self.left > 0 {
+            self.left -= 1;
+            return Caught::No;
         }
         let enough = last.saturating_sub(TAKES_PER_BYTE * next as u64).max(NEAR_BYTES);
         let started = Instant::now();
@@ -67,17 +72,13 @@ impl CatchUp {
             let stands = now - moved;
             if stands >= STANDS_FOR || now - started >= WAITS_FOR {
                 self.rest = (2 * self.rest).clamp(LEAST_REST, MOST_REST);
+                self.left = self.rest;
                 return Caught::No;
             }
             if stands >= SPINS_FOR {
                 std::thread::yield_now();
             }
         }
-    }
-
-    /// How many calls are not to wait behind one that did in vain.
-    pub(crate) fn rest(&self) -> u32 {
-        self.rest
     }
 }
 
@@ -106,25 +107,43 @@ mod tests {
             left.get()
         };
         let mut waits = 1;
-        while catch_up.wait(given, takes_a_little) == Caught::Some {
-            left.set(left.get() + given as u64);
-            waits += 1;
+        loop {
+            match catch_up.wait(given, takes_a_little) {
+                Caught::Up => break,
+                Caught::Some => {
+                    left.set(left.get() + given as u64);
+                    waits += 1;
+                }
+                // This thread had no core for so long.
+                Caught::No => {}
+            }
         }
         assert!(left.get() <= NEAR_BYTES);
         assert!(waits <= 1_000_000 / (3 * given) + 1, "{waits} waits");
-        assert_eq!(catch_up.rest(), 0);
+        assert_eq!(catch_up.left, 0);
     }
 
     #[test]
     fn receiver_that_stands_is_waited_for_ever_more_seldom() {
         let mut catch_up = CatchUp::default();
         for expected in [4, 8, 16, 32, 64, 128, 256, 512, 1024, 1024] {
-            assert_eq!(catch_up.wait(64, || 1 << 20), Caught::No);
-            assert_eq!(catch_up.rest(), expected);
+            let looks = Cell::new(0);
+            let stands = || {
+                looks.set(looks.get() + 1);
+                1 << 20
+            };
+            assert_eq!(catch_up.wait(64, stands), Caught::No);
+            assert!(looks.get() > 1, "it is waited for");
+            assert_eq!(catch_up.left, expected);
+            for _ in 0..expected {
+                looks.set(0);
+                assert_eq!((catch_up.wait(64, stands), looks.get()), (Caught::No, 1));
+            }
         }
         let left = Cell::new(1 << 20);
         let goes_on = || left.replace(left.get() - 64);
-        assert_eq!(catch_up.wait(64, goes_on), Caught::Some);
-        assert_eq!(catch_up.rest(), 0);
+        // Until this thread has a core for as long as it takes.
+        while catch_up.wait(64, goes_on) != Caught::Some {}
+        assert_eq!((catch_up.rest, catch_up.left), (0, 0));
     }
 }

@@ -246,12 +246,9 @@ impl Endpoint {
             return;
         }
         match writer.catch_up.wait(next, || stream.untaken_bytes()) {
-            Caught::Up => {}
+            // One that does something else may come to the window before anything else is sent.
+            Caught::Up | Caught::No => {}
             Caught::Some => return,
-            Caught::No => {
-                writer.rest = writer.catch_up.rest();
-                return;
-            }
         }
         // Without a question to the kernel, which going up is. What breaks the rules is found by whoever asks then.
         if stream.is_settled::<TcpError>() == Ok(false) {

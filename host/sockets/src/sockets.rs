@@ -329,6 +329,27 @@ impl Sockets {
         }
     }
 
+    /// Waits until what the program has sent, and what came back of it, is in the socket, for what the kernel alone is to send behind that. Who must not
+    /// wait is told whether it is so.
+    pub fn settle_sending(&self, socket: BorrowedFd<'_>, waits: bool) -> bool {
+        let Some(endpoint) = self.endpoint(socket.as_raw_fd()) else { return true };
+        // A handler that has interrupted a send of its own thread does not wait for it.
+        if endpoint.is_written_here() {
+            return true;
+        }
+        let waits = waits && !endpoint.is_nonblocking.load(Ordering::Relaxed);
+        loop {
+            if endpoint
+                .settle_sending(Instant::now() + if waits { GIVEN_BACK_WITHIN } else { Duration::ZERO })
+            {
+                return true;
+            }
+            if !waits {
+                return false;
+            }
+        }
+    }
+
     /// The program is about to shut its socket down: what it sent is in order before that. Where the socket has no room for bytes that come before its
     /// end, it is ended behind them, and false is the answer: then the kernel is not asked for the end of that direction.
     #[must_use]
@@ -339,8 +360,13 @@ impl Sockets {
             && !endpoint.is_read_here()
             && !endpoint.is_written_here()
         {
-            // Who sends to it is told at once (`EPIPE`), by the socket; what has come is received from there.
-            self.give_back(endpoint, socket, Why::HalfClosed, Instant::now() + GIVEN_BACK_WITHIN);
+            // Who sends to it is told at once (`EPIPE`), by the socket; what has come is received from there. Where nothing has, nobody is asked, who may be stopped.
+            match endpoint.has_news() {
+                true => {
+                    _ = self.give_back(endpoint, socket, Why::HalfClosed, Instant::now() + GIVEN_BACK_WITHIN)
+                }
+                false => self.forbid_endpoint(endpoint, Why::HalfClosed),
+            }
         }
         if how != Shutdown::Read
             && let Some(endpoint) = self.endpoint(socket.as_raw_fd())

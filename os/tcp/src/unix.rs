@@ -63,11 +63,11 @@ fn end(inode: u32) -> SocketAddr {
     SocketAddr::new(Ipv6Addr::new(a, b, c, d, e, f, (inode >> 16) as u16, inode as u16).into(), 0)
 }
 
-/// The two ends of a connected stream, by the kernel's word for which socket its peer is. Seven system calls.
+/// The two ends of a connected stream, by the kernel's word for which socket its peer is, and that it is of the same user. Ten system calls.
 ///
 /// # Errors
-/// [`NoOtherSocket::Elsewhere`] where the peer is in another network namespace, or nobody has accepted it yet; the others as
-/// [`crate::other_socket`] has them.
+/// [`NoOtherSocket::Elsewhere`] where the peer is another user's, whom no process of this one may speak for, or in another network namespace, or
+/// nobody has accepted it yet; the others as [`crate::other_socket`] has them.
 pub fn unix_tuple(socket: impl AsFd) -> Result<Tuple, NoOtherSocket> {
     let socket = socket.as_fd();
     let namespace = netns_cookie(socket).map_err(NoOtherSocket::System)?;
@@ -80,6 +80,9 @@ pub fn unix_tuple(socket: impl AsFd) -> Result<Tuple, NoOtherSocket> {
     }
     if listed.state != State::Established {
         return Err(NoOtherSocket::NotEstablished(listed.state));
+    }
+    if ask(namespace, listed.peer)?.uid != listed.uid {
+        return Err(NoOtherSocket::Elsewhere);
     }
     Ok(Tuple { local: end(inode), remote: end(listed.peer) })
 }

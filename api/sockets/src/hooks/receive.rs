@@ -183,20 +183,15 @@ pub unsafe fn recvfrom(
         return unsafe { datagrams::receive_at(known, out, bytes, flags, address, length) };
     }
     let Some(known) = known_for(number, flags) else { return kernel() };
-    if !address.is_null() && known.sockets.is_unix(number) {
+    if !address.is_null() {
         // SAFETY: what the program gives.
         return unsafe { receive_from_named(known, (out, bytes), flags, (address, length), kernel) };
     }
     // SAFETY: the program says that the memory is there.
-    let received = unsafe { receive_at(known, out, bytes, flags, kernel) };
-    if received >= 0 && !address.is_null() && !length.is_null() {
-        // SAFETY: not null, and the program says that it is a length. TCP says no address.
-        unsafe { length.write(0) };
-    }
-    received
+    unsafe { receive_at(known, out, bytes, flags, kernel) }
 }
 
-/// Receives from a stream of `AF_UNIX`, which says the name of its peer, if that has one.
+/// Receives, and says from whom: TCP says no address, and a stream of `AF_UNIX` the name of its peer, if that has one.
 ///
 /// # Safety
 /// As `recvfrom`.
@@ -208,6 +203,8 @@ unsafe fn receive_from_named(
     (address, length): (*mut sockaddr, *mut socklen_t),
     kernel: impl FnOnce() -> ssize_t,
 ) -> ssize_t {
+    // Before the call, in which the number may become the kernel's.
+    let is_unix = known.sockets.is_unix(known.socket.as_raw_fd());
     let was_kernel = core::cell::Cell::new(false);
     let kernel = || {
         was_kernel.set(true);
@@ -215,12 +212,14 @@ unsafe fn receive_from_named(
     };
     // SAFETY: the program says that the memory is there.
     let received = unsafe { receive_at(known, out, bytes, flags, kernel) };
+    // The kernel has said it itself.
     if received < 0 || was_kernel.get() {
         return received;
     }
     // SAFETY: the program says that it is a length; null is none.
     let Some(length) = (unsafe { length.as_mut() }) else { return received };
     *length = match received {
+        _ if !is_unix => 0,
         0 => 0,
         // SAFETY: the program says that the address has as much room.
         _ => unsafe { kernel::peer_name(known.socket, address, *length) },
@@ -244,6 +243,8 @@ pub unsafe fn recvmsg(number: c_int, message: *mut msghdr, flags: c_int) -> ssiz
         // SAFETY: the program says that the memory is there.
         unsafe { messages::places(header.msg_iov, header.msg_iovlen) }
     });
+    // Before the call, in which the number may become the kernel's.
+    let is_unix = known.sockets.is_unix(number);
     let was_kernel = core::cell::Cell::new(false);
     let kernel = || {
         was_kernel.set(true);
@@ -253,18 +254,14 @@ pub unsafe fn recvmsg(number: c_int, message: *mut msghdr, flags: c_int) -> ssiz
         Ok(mut places) => receive(known, &mut places, flags, kernel),
         Err(errno) => errno::fail(errno),
     };
-    if known.sockets.is_unix(number) {
-        // The kernel has filled the header itself, with what came beside the bytes.
-        if received >= 0 && !was_kernel.get() {
-            let room = header.msg_namelen;
-            messages::finish(header, flags);
-            if received > 0 && !header.msg_name.is_null() {
-                // SAFETY: not null, and the program says that it has as much room.
-                header.msg_namelen = unsafe { kernel::peer_name(known.socket, header.msg_name.cast(), room) };
-            }
-        }
-    } else if received >= 0 {
+    // The kernel fills the header itself, with what came beside the bytes: descriptors that it has made.
+    if received >= 0 && !was_kernel.get() {
+        let room = header.msg_namelen;
         messages::finish(header, flags);
+        if is_unix && received > 0 && !header.msg_name.is_null() {
+            // SAFETY: not null, and the program says that it has as much room.
+            header.msg_namelen = unsafe { kernel::peer_name(known.socket, header.msg_name.cast(), room) };
+        }
     }
     received
 }

@@ -37,6 +37,16 @@ fn known_for(number: c_int, flags: c_int) -> Option<Known> {
     None
 }
 
+/// A call that the kernel makes, behind bytes that are to be in the socket before it: what the program has sent and what came back of that.
+#[cold]
+fn behind_owed(number: c_int, flags: c_int, kernel: impl FnOnce() -> ssize_t) -> ssize_t {
+    let Some(known) = known(number) else { return kernel() };
+    if !guarded(|| known.sockets.settle_sending(known.socket, flags & libc::MSG_DONTWAIT == 0)) {
+        return errno::fail(Errno::AGAIN);
+    }
+    kernel()
+}
+
 /// Sends by the engine, or by the kernel where it says so.
 pub fn send_pieces(
     known: Known,
@@ -190,7 +200,8 @@ pub unsafe fn sendto(
             send_piece(known, from, bytes, flags, kernel)
         },
         // The kernel says what is wrong with it, and sends nothing.
-        Some(_) | None => kernel(),
+        Some(_) => kernel(),
+        None => behind_owed(number, flags, kernel),
     }
 }
 
@@ -207,11 +218,11 @@ pub unsafe fn sendmsg(number: c_int, message: *const msghdr, flags: c_int) -> ss
         // SAFETY: what the program gives.
         return unsafe { datagrams::send_message(known, header, flags) };
     }
-    let Some(known) = known_for(number, flags) else { return kernel() };
+    let Some(known) = known_for(number, flags) else { return behind_owed(number, flags, kernel) };
     if header.msg_controllen != 0 {
         let is_unix = known.sockets.is_unix(number);
         forbid(number, if is_unix { Why::Ancillary } else { Why::Option });
-        return kernel();
+        return behind_owed(number, flags, kernel);
     }
     if !header.msg_name.is_null() && header.msg_namelen > 0 && known.sockets.is_unix(number) {
         return kernel();

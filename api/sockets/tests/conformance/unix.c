@@ -104,6 +104,24 @@ static void rights_server(struct side *s)
 	exchange(s, s->fd);
 }
 
+static void rights_forked_client(struct side *s)
+{
+	s->fd = connect_cold(s);
+	give_rights(s);
+}
+
+/* A connection that a child had is the kernel's, with what comes beside its bytes. */
+static void rights_forked_server(struct side *s)
+{
+	s->fd = accept_cold(s);
+	keep_over_exec(s->fd);
+	pid_t child = MUST(fork());
+	if (child == 0)
+		_exit(0);
+	say_child(s, "child", child);
+	take_rights(s);
+}
+
 /* A descriptor that nobody takes is closed, and its byte is one of the stream. */
 static void rights_unwanted_client(struct side *s)
 {
@@ -437,6 +455,7 @@ const struct test_case unix_cases[] = {
 	{ "unix_unseen", TWO_PROCESSES, true, unseen_server, unseen_client, "a writer that no library sees" },
 	{ "unix_both_ways", TWO_PROCESSES, false, both_ways, both_ways, "6 MB each way at the same time, by pieces of all sizes" },
 	{ "unix_rights", TWO_PROCESSES, false, rights_server, rights_client, "`SCM_RIGHTS` between bytes, both ways" },
+	{ "unix_rights_forked", TWO_PROCESSES, true, rights_forked_server, rights_forked_client, "`SCM_RIGHTS` behind `fork`" },
 	{ "unix_rights_unwanted", TWO_PROCESSES, false, rights_unwanted_server, rights_unwanted_client, "`SCM_RIGHTS` that `recv` throws away" },
 	{ "unix_credentials", TWO_PROCESSES, false, credentials_server, credentials_client, "`SCM_CREDENTIALS`, `SO_PASSCRED`" },
 	{ "unix_credentials_late", TWO_PROCESSES, false, credentials_late_server, credentials_late_client, "`SO_PASSCRED` with unread bytes" },

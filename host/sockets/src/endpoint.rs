@@ -243,6 +243,10 @@ impl Endpoint {
         locked(&self.writer)
     }
 
+    pub(crate) fn try_lock_reader(&self) -> Option<Held<'_, Reader>> {
+        try_locked(&self.reader)
+    }
+
     pub(crate) fn try_lock_writer(&self) -> Option<Held<'_, Writer>> {
         try_locked(&self.writer)
     }

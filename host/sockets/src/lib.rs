@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod answers;
+mod at_once;
 mod background;
 mod carried;
 mod catch_up;

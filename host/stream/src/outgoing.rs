@@ -201,6 +201,21 @@ impl<P: PublishPort, V: ViewPort, W: WindowSink> Outgoing<P, V, W> {
         }
     }
 
+    /// Puts as many of `bytes` into the window as there is room for, if the stream goes by it and the receiver asks for nothing. It calls nothing. Where it
+    /// puts none, [`Outgoing::send`] says why.
+    #[inline]
+    pub fn send_by_window(&mut self, bytes: &[u8]) -> usize {
+        let is_plain = self.path() == Path::Window
+            && self.ledger.is_asked_down() == Ok(false)
+            && self.ledger.resume_from() == Ok(None);
+        let Some(window) = self.window.as_mut().filter(|_| is_plain) else { return 0 };
+        let sent = window.write(self.ledger.sent_bytes(), bytes).unwrap_or(0);
+        if sent > 0 {
+            let _counted = self.count(&bytes[..sent]);
+        }
+        sent
+    }
+
     /// Does what the receiver asks for, and gives the socket what it is owed. For who sends nothing for a while; [`Outgoing::send`] does it
     /// first.
     ///

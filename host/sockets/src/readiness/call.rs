@@ -21,7 +21,11 @@ pub(crate) struct Call {
 
 impl Call {
     pub(crate) fn new(clock: &impl Clock, limit: Option<Duration>) -> Self {
-        let start = clock.now();
+        Call::beginning(clock.now(), limit)
+    }
+
+    /// Of one that begins now.
+    pub(crate) fn beginning(start: Duration, limit: Option<Duration>) -> Self {
         // An end that no clock reaches is none.
         Call { start, deadline: limit.and_then(|limit| start.checked_add(limit)) }
     }

@@ -39,7 +39,7 @@ thread_local! {
 }
 
 /// The connections of a list that may have news, each with its place.
-struct Listed<'a, C: Connections> {
+pub(super) struct Listed<'a, C: Connections> {
     connections: &'a C,
     watched: SmallVec<[(usize, C::Watched); FEW]>,
     /// Places of connections that are asked for room, and send by windows.
@@ -70,24 +70,7 @@ pub fn poll<C: Connections>(
         return kernel.sleep(entries, limit);
     }
     let call = Call::new(kernel, limit);
-    let mut has_waited = false;
-    let ready = loop {
-        let ready = listed.look(entries, kernel)?;
-        if ready > 0 || call.is_over(kernel.now()) {
-            break ready;
-        }
-        has_waited = true;
-        if let ControlFlow::Break(ready) = listed.spin(entries, kernel, &call, spin)? {
-            break ready;
-        }
-        if let ControlFlow::Break(ready) = listed.sleep(entries, kernel, &call, sleeper())? {
-            break ready;
-        }
-    };
-    if has_waited {
-        MEMORY.with(|memory| memory.budget.waited(spin, kernel.now().saturating_sub(call.start)));
-    }
-    Ok(ready)
+    listed.poll(entries, kernel, call, spin, sleeper)
 }
 
 /// A thread that announces that it sleeps, and the connections whose senders ring it.
@@ -105,7 +88,7 @@ impl<W: Watched> Drop for Asleep<'_, W> {
 }
 
 impl<'a, C: Connections> Listed<'a, C> {
-    fn new(connections: &'a C, entries: &[PollEntry]) -> Self {
+    pub(super) fn new(connections: &'a C, entries: &[PollEntry]) -> Self {
         let (mut watched, mut writable, mut passes) = (SmallVec::new(), SmallVec::new(), SmallVec::new());
         let mut is_kernel_asked = false;
         for (at, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.number >= 0) {
@@ -126,6 +109,43 @@ impl<'a, C: Connections> Listed<'a, C> {
             }
         }
         Listed { connections, watched, writable, _passes: passes, is_kernel_asked }
+    }
+
+    /// Whether a connection is asked for what a window can tell.
+    pub(super) fn has_asked(&self, entries: &[PollEntry]) -> bool {
+        !self.writable.is_empty() || self.watched.iter().any(|(at, _)| entries[*at].asked & READABLE != 0)
+    }
+
+    /// Polls, in a call that has just begun.
+    pub(super) fn poll(
+        &self,
+        entries: &mut [PollEntry],
+        kernel: &mut impl PollKernel,
+        call: Call,
+        spin: Spin,
+        sleeper: impl Fn() -> Option<<C::Watched as Watched>::Sleeper>,
+    ) -> Result<usize, Errno> {
+        // A clock costs as much as a look.
+        let mut now = call.start;
+        let mut has_waited = false;
+        let ready = loop {
+            let ready = self.look(entries, kernel, now)?;
+            if ready > 0 || call.is_over(kernel.now()) {
+                break ready;
+            }
+            has_waited = true;
+            if let ControlFlow::Break(ready) = self.spin(entries, kernel, &call, spin)? {
+                break ready;
+            }
+            if let ControlFlow::Break(ready) = self.sleep(entries, kernel, &call, sleeper())? {
+                break ready;
+            }
+            now = kernel.now();
+        };
+        if has_waited {
+            MEMORY.with(|memory| memory.budget.waited(spin, kernel.now().saturating_sub(call.start)));
+        }
+        Ok(ready)
     }
 
     /// Tells of windows beside what is told already. Returns how many more entries are told of.
@@ -156,8 +176,12 @@ impl<'a, C: Connections> Listed<'a, C> {
     }
 
     /// What is there now. The kernel is left out for a while where a window has something, or room.
-    fn look(&self, entries: &mut [PollEntry], kernel: &mut impl PollKernel) -> Result<usize, Errno> {
-        let now = kernel.now();
+    fn look(
+        &self,
+        entries: &mut [PollEntry],
+        kernel: &mut impl PollKernel,
+        now: Duration,
+    ) -> Result<usize, Errno> {
         let is_due = MEMORY.with(|memory| now.saturating_sub(memory.asked_at.get()) >= ASK_EVERY);
         if !self.is_kernel_asked && !is_due {
             entries.iter_mut().for_each(|entry| entry.told = 0);
@@ -193,7 +217,7 @@ impl<'a, C: Connections> Listed<'a, C> {
         while budget.is_none_or(|budget| now.saturating_sub(start) < budget) {
             for _ in 0..LOOKS_PER_TIME {
                 if self.has_news(entries) {
-                    return self.look(entries, kernel).map(ControlFlow::Break);
+                    return self.look(entries, kernel, kernel.now()).map(ControlFlow::Break);
                 }
                 hint::spin_loop();
             }

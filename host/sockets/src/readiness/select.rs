@@ -7,12 +7,13 @@ use beeline_socket_rules::Spin;
 use rustix::io::Errno;
 use smallvec::SmallVec;
 
+use super::call::Call;
 use super::entry::PollEntry;
 use super::kernel::SelectKernel;
-use super::poll::poll;
-use super::watched::{Connections, Found, Watched};
+use super::poll::{Listed, poll};
+use super::watched::{Connections, Watched};
 
-/// What each of the three sets asks a poll for, and what it takes for an answer, as the kernel's own select has it.
+/// What each of the three sets asks a poll for, and what it takes for an answer, as the kernel's own select has it. No two ask for the same.
 const ASKED: [i16; 3] = [0x00c1, 0x0304, 0x0002];
 const ANSWERS: [i16; 3] = [0x00d9, 0x030c, 0x0002];
 /// `POLLNVAL`.
@@ -27,52 +28,48 @@ pub struct Selection<'a> {
 }
 
 impl Selection<'_> {
-    fn has(&self, set: usize, number: usize) -> bool {
-        let bits = usize::BITS as usize;
-        let word = self.sets[set].as_ref().and_then(|words| words.get(number / bits));
-        word.is_some_and(|word| word >> (number % bits) & 1 == 1)
-    }
-
-    fn put(&mut self, set: usize, number: usize) {
-        let bits = usize::BITS as usize;
-        if let Some(word) = self.sets[set].as_mut().and_then(|words| words.get_mut(number / bits)) {
-            *word |= 1 << (number % bits);
-        }
-    }
-
     /// The numbers that stand in any of the sets, upwards.
     pub fn numbers(&self) -> impl Iterator<Item = RawFd> {
-        let bits = usize::BITS as usize;
-        let words = 0..self.numbers.div_ceil(bits);
-        let any =
-            move |word| self.sets.iter().flatten().fold(0, |any, words| any | words.get(word).unwrap_or(&0));
-        let numbers = words.flat_map(move |word| {
-            let any = any(word);
-            (0..bits).filter(move |bit| any >> bit & 1 == 1).map(move |bit| word * bits + bit)
-        });
-        numbers.filter(|number| *number < self.numbers).map(|number| number as RawFd)
+        self.entries().into_iter().map(|entry| entry.number)
     }
 
     fn entries(&self) -> SmallVec<[PollEntry; 32]> {
-        let asked = |number| {
-            let asked = (0..3).filter(|set| self.has(*set, number as usize));
-            asked.fold(0, |all, set| all | ASKED[set])
-        };
-        self.numbers().map(|number| PollEntry { number, asked: asked(number), told: 0 }).collect()
+        const BITS: usize = usize::BITS as usize;
+        let mut entries = SmallVec::new();
+        for at in 0..self.numbers.div_ceil(BITS) {
+            let word =
+                |set: usize| self.sets[set].as_ref().and_then(|words| words.get(at)).copied().unwrap_or(0);
+            let words: [usize; 3] = std::array::from_fn(word);
+            let mut any = words[0] | words[1] | words[2];
+            if self.numbers - at * BITS < BITS {
+                any &= (1 << (self.numbers - at * BITS)) - 1;
+            }
+            while any != 0 {
+                let bit = any.trailing_zeros() as usize;
+                any &= any - 1;
+                let asked =
+                    (0..3).filter(|set| words[*set] >> bit & 1 == 1).fold(0, |all, set| all | ASKED[set]);
+                entries.push(PollEntry { number: (at * BITS + bit) as RawFd, asked, told: 0 });
+            }
+        }
+        entries
     }
 
     /// Writes what was told into the sets, and returns how many bits that is.
     fn answer(&mut self, entries: &[PollEntry]) -> usize {
-        let asked: SmallVec<[[bool; 3]; 32]> = entries
-            .iter()
-            .map(|entry| std::array::from_fn(|set| self.has(set, entry.number as usize)))
-            .collect();
+        const BITS: usize = usize::BITS as usize;
         self.sets.iter_mut().flatten().for_each(|words| words.fill(0));
         let mut count = 0;
-        for (entry, asked) in entries.iter().zip(asked) {
-            for set in (0..3).filter(|set| asked[*set] && entry.told & ANSWERS[*set] != 0) {
-                self.put(set, entry.number as usize);
-                count += 1;
+        for entry in entries.iter().filter(|entry| entry.told != 0) {
+            // One that is no more asked for was told of nothing.
+            let Ok(number) = usize::try_from(entry.number) else { continue };
+            for (set, words) in self.sets.iter_mut().enumerate() {
+                let is_told = entry.asked & ASKED[set] != 0 && entry.told & ANSWERS[set] != 0;
+                let word = words.as_mut().and_then(|words| words.get_mut(number / BITS));
+                if let Some(word) = word.filter(|_| is_told) {
+                    *word |= 1 << (number % BITS);
+                    count += 1;
+                }
             }
         }
         count
@@ -95,26 +92,14 @@ pub fn select<C: Connections>(
         return kernel.select();
     }
     let mut entries = selection.entries();
-    let mut passes = SmallVec::<[C::Pass; 16]>::new();
-    let mut is_watched = false;
-    for entry in &entries {
-        is_watched |= entry.asked & ASKED[1] != 0 && connections.is_writable(entry.number);
-        if entry.asked & ASKED[0] == 0 {
-            continue;
-        }
-        match connections.find(entry.number) {
-            Found::Watched(_) => is_watched = true,
-            Found::Kernel(pass) => passes.push(pass),
-            Found::Unknown | Found::Listener => {}
-        }
-    }
-    if !is_watched {
+    let listed = Listed::new(connections, &entries);
+    if !listed.has_asked(&entries) {
         return kernel.select();
     }
     let start = kernel.now();
+    let mut told = listed.poll(&mut entries, kernel, Call::beginning(start, limit), spin, &sleeper)?;
+    drop(listed);
     loop {
-        let left = limit.map(|limit| limit.saturating_sub(kernel.now().saturating_sub(start)));
-        let told = poll(connections, &mut entries, kernel, left, spin, &sleeper)?;
         if entries.iter().any(|entry| entry.told & INVALID != 0) {
             return Err(Errno::BADF);
         }
@@ -128,5 +113,7 @@ pub fn select<C: Connections>(
         for entry in entries.iter_mut().filter(|entry| entry.told != 0) {
             (entry.number, entry.told) = (-1 - entry.number, 0);
         }
+        let left = limit.map(|limit| limit.saturating_sub(kernel.now().saturating_sub(start)));
+        told = poll(connections, &mut entries, kernel, left, spin, &sleeper)?;
     }
 }

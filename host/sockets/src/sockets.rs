@@ -279,7 +279,12 @@ impl Sockets {
             let endpoint = endpoints.take()?;
             let meeting = Meeting { side, is_unix: ends.is_unix(), agreed: None, is_decided: false };
             endpoint.begin(socket.as_raw_fd(), cookie, meeting, is_nonblocking);
-            claim.number.become_(What::Endpoint(endpoint.index));
+            if !claim.becomes(What::Endpoint(endpoint.index)) {
+                // Another thread has closed it, or made it the kernel's, since it was looked at.
+                endpoint.end(None);
+                endpoints.give(endpoint);
+                return Some(None);
+            }
             Some(Some((background, endpoint, cookie, ends)))
         });
         match made {

@@ -22,6 +22,8 @@ pub fn aarch64() -> Outcome {
     Program::cargo()
         .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc")
         .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", "qemu-aarch64 -L /usr/aarch64-linux-gnu")
+        // A child of fork waits for ever for a lock of the emulator's that another thread has in that moment: so there is one test at a time.
+        .env("RUST_TEST_THREADS", "1")
         .args(["test", "--package", "beeline-mmio", "--target", TARGET])
         .on_cores()
         .run()

@@ -12,7 +12,7 @@ const LEAST_SHARE: f64 = 0.95;
 const SOCKETS_PAGE: &str = include_str!("../../../../docs/sockets.md");
 
 /// How often a case is run that moved less by windows: where other jobs have the cores, a short run may end before its processes have agreed.
-const TRIES: usize = 5;
+const TRIES: usize = 3;
 
 /// What carries the bytes of a case where both ends run by `beeline run`.
 #[derive(Clone, Copy, Debug)]

@@ -4,8 +4,6 @@
 //! meet none, and a message of 64 bytes costs less than those looks. So a call looks here first whether all is plain, by a few loads, and makes the long way
 //! else, with nothing done.
 
-use std::sync::atomic::Ordering;
-
 use beeline_ledger::Path;
 use beeline_socket_rules::Carrier;
 
@@ -81,11 +79,5 @@ impl Endpoint {
             }
         }
         taken
-    }
-
-    /// Whether a call may look here first: it is this process's alone, and nothing of it waits.
-    #[inline]
-    pub(crate) fn is_at_once(&self) -> bool {
-        self.is_settled() && !self.is_kept.load(Ordering::Relaxed)
     }
 }

@@ -22,17 +22,6 @@ const LOOKS_PER_TIME: u32 = 32;
 const LEAST_REST: u32 = 4;
 const MOST_REST: u32 = 1 << 10;
 
-/// What became of a wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Caught {
-    /// Little is left in the socket.
-    Up,
-    /// It has taken more than it is given next. The next call waits again.
-    Some,
-    /// It takes nothing, or little, and was waited for in vain lately: what is on its way stays on its way.
-    No,
-}
-
 /// What is known of one receiver.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CatchUp {
@@ -42,16 +31,17 @@ pub(crate) struct CatchUp {
 }
 
 impl CatchUp {
-    /// Waits for a receiver that goes on, until it has taken several times as much as the `next` bytes that the socket is given if it is not near
-    /// by then. `behind` says how many bytes it has not taken. The wait is short, since a caller that must not wait is kept here too.
-    pub(crate) fn wait(&mut self, next: usize, behind: impl Fn() -> u64) -> Caught {
+    /// Whether the receiver catches up, and the `next` bytes are to go by the socket still: it has just taken several times as many. Else the sender may go
+    /// up: little is left in the socket, or the receiver takes nothing and may come to the window before anything else is sent. `behind` says how many bytes
+    /// it has not taken. The wait is short, since a caller that must not wait is kept here too.
+    pub(crate) fn waits(&mut self, next: usize, behind: impl Fn() -> u64) -> bool {
         let mut last = behind();
         if last <= NEAR_BYTES {
-            return Caught::Up;
+            return false;
         }
         if self.left > 0 {
             self.left -= 1;
-            return Caught::No;
+            return false;
         }
         let enough = last.saturating_sub(TAKES_PER_BYTE * next as u64).max(NEAR_BYTES);
         let started = Instant::now();
@@ -61,7 +51,7 @@ impl CatchUp {
                 let now = behind();
                 if now <= enough {
                     self.rest = 0;
-                    return if now <= NEAR_BYTES { Caught::Up } else { Caught::Some };
+                    return now > NEAR_BYTES;
                 }
                 std::hint::spin_loop();
             }
@@ -73,7 +63,7 @@ impl CatchUp {
             if stands >= STANDS_FOR || now - started >= WAITS_FOR {
                 self.rest = (2 * self.rest).clamp(LEAST_REST, MOST_REST);
                 self.left = self.rest;
-                return Caught::No;
+                return false;
             }
             if stands >= SPINS_FOR {
                 std::thread::yield_now();
@@ -95,7 +85,7 @@ mod tests {
             looks.set(looks.get() + 1);
             NEAR_BYTES
         };
-        assert_eq!(CatchUp::default().wait(1 << 20, near), Caught::Up);
+        assert!(!CatchUp::default().waits(1 << 20, near));
         assert_eq!(looks.get(), 1);
     }
 
@@ -107,20 +97,14 @@ mod tests {
             left.get()
         };
         let mut waits = 1;
-        loop {
-            match catch_up.wait(given, takes_a_little) {
-                Caught::Up => break,
-                Caught::Some => {
-                    left.set(left.get() + given as u64);
-                    waits += 1;
-                }
-                // This thread had no core for so long.
-                Caught::No => {}
+        // A wait in vain is one for which this thread had no core.
+        while left.get() > NEAR_BYTES {
+            if catch_up.waits(given, takes_a_little) {
+                left.set(left.get() + given as u64);
+                waits += 1;
             }
         }
-        assert!(left.get() <= NEAR_BYTES);
         assert!(waits <= 1_000_000 / (3 * given) + 1, "{waits} waits");
-        assert_eq!(catch_up.left, 0);
     }
 
     #[test]
@@ -132,18 +116,19 @@ mod tests {
                 looks.set(looks.get() + 1);
                 1 << 20
             };
-            assert_eq!(catch_up.wait(64, stands), Caught::No);
+            assert!(!catch_up.waits(64, stands));
             assert!(looks.get() > 1, "it is waited for");
             assert_eq!(catch_up.left, expected);
             for _ in 0..expected {
                 looks.set(0);
-                assert_eq!((catch_up.wait(64, stands), looks.get()), (Caught::No, 1));
+                assert!(!catch_up.waits(64, stands));
+                assert_eq!(looks.get(), 1);
             }
         }
         let left = Cell::new(1 << 20);
         let goes_on = || left.replace(left.get() - 64);
         // Until this thread has a core for as long as it takes.
-        while catch_up.wait(64, goes_on) != Caught::Some {}
+        while !catch_up.waits(64, goes_on) {}
         assert_eq!((catch_up.rest, catch_up.left), (0, 0));
     }
 }

@@ -79,7 +79,6 @@ impl Endpoint {
     ) -> Step {
         if let [out] = &mut *out
             && RecvFlags::DONTWAIT.contains(flags)
-            && self.is_at_once()
         {
             let taken = self.take_at_once(claim, out);
             if taken > 0 {

@@ -15,7 +15,6 @@ use rustix::net::SendFlags;
 use rustix::net::sockopt::{Timeout, socket_timeout};
 use smallvec::SmallVec;
 
-use crate::catch_up::Caught;
 use crate::copies::MOST_KEPT_BYTES;
 use crate::counts::Count;
 use crate::debts;
@@ -86,9 +85,7 @@ impl Endpoint {
         flags: SendFlags,
     ) -> Step {
         let mut given = Given { bytes, at: 0, sent: 0, total: 0, by_window: 0 };
-        if let [bytes] = bytes
-            && self.is_at_once()
-        {
+        if let [bytes] = bytes {
             // What was put is counted already.
             let put = self.put_at_once(claim, bytes);
             if put > 0 && put == bytes.len() {
@@ -255,10 +252,8 @@ impl Endpoint {
             writer.rest = REST_BEHIND_NO;
             return;
         }
-        match writer.catch_up.wait(next, || stream.untaken_bytes()) {
-            // One that does something else may come to the window before anything else is sent.
-            Caught::Up | Caught::No => {}
-            Caught::Some => return,
+        if writer.catch_up.waits(next, || stream.untaken_bytes()) {
+            return;
         }
         // Without a question to the kernel, which going up is. What breaks the rules is found by whoever asks then.
         if stream.is_settled::<TcpError>() == Ok(false) {

@@ -20,7 +20,7 @@ pub struct Tcp<F> {
 enum Kind {
     /// The kernel counts its bytes.
     Tcp(Side),
-    /// Nobody counts them.
+    /// The kernel counts none of its bytes.
     Unix {
         /// What it was given, by who sends alone.
         given: u64,

@@ -30,7 +30,7 @@ const INHERITED: [(c_int, c_int, c_int); 12] = [
     (libc::IPPROTO_IP, libc::IP_TRANSPARENT, 0),
 ];
 
-/// Of Linux's `asm-generic/socket.h`.
+/// `SO_PASSPIDFD` of Linux 6.5, which `libc` does not have.
 const SO_PASSPIDFD: c_int = 76;
 
 /// # Safety

@@ -343,16 +343,13 @@ impl Sockets {
             return true;
         }
         let waits = waits && !endpoint.is_nonblocking.load(Ordering::Relaxed);
-        loop {
-            if endpoint
-                .settle_sending(Instant::now() + if waits { GIVEN_BACK_WITHIN } else { Duration::ZERO })
-            {
-                return true;
-            }
+        let within = if waits { GIVEN_BACK_WITHIN } else { Duration::ZERO };
+        while !endpoint.settle_sending(Instant::now() + within) {
             if !waits {
                 return false;
             }
         }
+        true
     }
 
     /// The program is about to shut its socket down: what it sent is in order before that. Where the socket has no room for bytes that come before its

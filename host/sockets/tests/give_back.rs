@@ -204,6 +204,38 @@ fn bytes_that_come_back_are_sent_though_their_program_has_closed_and_ended() {
 }
 
 #[test]
+fn what_the_kernel_alone_sends_comes_behind_bytes_that_come_back() {
+    const TOTAL: u64 = 3 << 20;
+    let (mut has_sent, mut tell) = std::io::pipe().unwrap();
+    let (mut is_over, mut over) = std::io::pipe().unwrap();
+    let (mut may_read, mut let_read) = std::io::pipe().unwrap();
+    let serve = |server: Connection| {
+        has_sent.read_exact(&mut [0]).unwrap();
+        assert!(hand_over(&server));
+        over.write_all(&[0]).unwrap();
+        may_read.read_exact(&mut [0]).unwrap();
+        let out = rest_of(&server).unwrap();
+        assert!(out == [&bytes_of(0, 0..TOTAL)[..], b"behind"].concat(), "{} bytes", out.len());
+    };
+    let ask = |client: Connection| {
+        send_stream(&client, 0, TOTAL, &mut Random(1));
+        // Hardly anything of what comes back has room before it is read.
+        rustix::net::sockopt::set_socket_send_buffer_size(&client.socket, 64 << 10).unwrap();
+        tell.write_all(&[0]).unwrap();
+        is_over.read_exact(&mut [0]).unwrap();
+        let (sockets, socket) = (client.sockets(), client.socket.as_fd());
+        sockets.forbid(socket, Why::OutOfBand);
+        let is_settled = sockets.settle_sending(socket, false);
+        let_read.write_all(&[0]).unwrap();
+        assert!(!is_settled, "nobody had read what was owed");
+        assert!(sockets.settle_sending(socket, true));
+        (&client.socket).write_all(b"behind").unwrap();
+        client.close();
+    };
+    assert_eq!(both(serve, ask), [Some(0); 2]);
+}
+
+#[test]
 fn connection_ends_when_a_program_that_forked_and_sends_no_more_closes_it_behind_bytes_that_came_back() {
     let (mut has_sent, mut tell) = std::io::pipe().unwrap();
     let (mut is_over, mut over) = std::io::pipe().unwrap();

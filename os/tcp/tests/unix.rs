@@ -76,6 +76,19 @@ fn end_that_nobody_has_accepted_and_one_that_has_gone_are_not_named() {
     assert!(unix_tuple(&listener).is_err());
 }
 
+/// Whoever may give a socket to another user, which root may.
+#[test]
+fn end_of_another_user_is_not_named() {
+    let (client, server, _listener) = pair();
+    let nobody = rustix::fs::Uid::from_raw(65534);
+    if rustix::fs::fchown(&server, Some(nobody), None).is_err() {
+        println!("not shown: this user may not give a socket to another one");
+        return;
+    }
+    assert_eq!(unix_tuple(&client), Err(NoOtherSocket::Elsewhere));
+    assert_eq!(unix_tuple(&server), Err(NoOtherSocket::Elsewhere));
+}
+
 #[test]
 fn streams_of_unix_are_told_from_others() {
     let (client, _server, listener) = pair();

@@ -30,6 +30,8 @@ mod sequence;
 mod service;
 mod several;
 mod shared;
+#[cfg(test)]
+mod sole_node;
 mod state;
 mod survey;
 mod terms;

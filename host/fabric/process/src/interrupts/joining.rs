@@ -142,25 +142,10 @@ fn until_linked<R, T>(
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use beeline_domain::DomainConfig;
-
     use super::*;
-    use crate::member::FabricConfig;
+    use crate::sole_node::{NODE, adapter, member};
 
-    const NODE: NodeId = NodeId(4);
     const NUMBER: InterruptNumber = InterruptNumber(5);
-
-    fn adapter() -> AdapterNumber {
-        AdapterNumber::new(0).unwrap()
-    }
-
-    fn member(root: &Path) -> FabricMember {
-        let domain = DomainConfig { root: Some(root.to_owned()), name: "fabric".to_owned() };
-        let adapters = vec![adapter()];
-        FabricMember::open(FabricConfig { domain, node: NODE, adapters, nodes: vec![NODE] }).unwrap()
-    }
 
     fn interrupt(member: &FabricMember) -> Interrupt {
         let options = InterruptOptions { number: Some(NUMBER), is_shared: true, ..Default::default() };

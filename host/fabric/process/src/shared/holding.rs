@@ -171,32 +171,13 @@ fn random() -> Result<NonZeroU64, Refusal> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use beeline_domain::DomainConfig;
-    use beeline_fabric::AdapterNumber;
-
     use super::*;
-    use crate::member::{FabricConfig, FabricMember};
-
-    const NODE: NodeId = NodeId(4);
-
-    fn adapter() -> AdapterNumber {
-        AdapterNumber::new(0).unwrap()
-    }
-
-    fn member(root: &Path) -> FabricMember {
-        let domain = DomainConfig { root: Some(root.to_owned()), name: "fabric".to_owned() };
-        let adapters = vec![adapter()];
-        FabricMember::open(FabricConfig { domain, node: NODE, adapters, nodes: vec![NODE] }).unwrap()
-    }
+    use crate::member::FabricMember;
+    use crate::sole_node::{NODE, adapter, make_available, member, segment};
 
     fn available(member: &FabricMember, id: SegmentId) -> LocalSegment {
-        let (is_auto, bytes, is_private, is_empty, has_callback) = (false, 4096, false, false, false);
-        let create = Call::CreateSegment { id, is_auto, bytes, is_private, is_empty, has_callback };
-        let Ok(Value::Local(local, _)) = member.call(create) else { panic!("no segment was made") };
-        member.call(Call::Prepare(local, adapter())).unwrap();
-        member.call(Call::SetAvailable(local, adapter())).unwrap();
+        let local = segment(member, id, 4096);
+        make_available(member, local);
         local
     }
 

@@ -139,18 +139,18 @@ impl Drop for Unused {
 #[cfg(test)]
 mod tests {
     use std::os::fd::OwnedFd;
-    use std::path::Path;
     use std::sync::mpsc::{Receiver, Sender, channel};
 
     use beeline_domain::{Answer, Domain, DomainConfig, Peer, Refusal, Service};
-    use beeline_fabric::{AdapterNumber, Call, LocalSegment, Part, SegmentId, Value};
+    use beeline_fabric::{Call, LocalSegment, Part, SegmentId, Value};
     use beeline_fabric_transfer::Of;
     use rustix::fs::fstat;
 
     use super::*;
     use crate::map::{Map, MapOptions};
-    use crate::member::{FabricConfig, FabricMember};
+    use crate::member::FabricMember;
     use crate::names::offer_name;
+    use crate::sole_node::{NODE, adapter, make_available, member, segment};
 
     /// Keeps the disposer's thread until the test lets go of the other end.
     struct Holding(Receiver<()>);
@@ -163,29 +163,20 @@ mod tests {
 
     /// A segment of which a byte of each page was stored.
     fn stored(member: &FabricMember, id: u32, bytes: u64) -> LocalSegment {
-        let (id, is_auto, is_private, is_empty, has_callback) = (SegmentId(id), false, false, false, false);
-        let create = Call::CreateSegment { id, is_auto, bytes, is_private, is_empty, has_callback };
-        let Ok(Value::Local(local, _)) = member.call(create) else { panic!("no segment was made") };
+        let local = segment(member, SegmentId(id), bytes);
         let part = Part { offset: 0, bytes };
         let map = Map::new(&member.shared, Of::Local(local), part, MapOptions::default()).unwrap();
         (0..bytes as usize).step_by(4096).for_each(|offset| map.copy_in(offset, &[1]).unwrap());
         local
     }
 
-    fn member(root: &Path) -> FabricMember {
-        let (node, adapter) = (NodeId(4), AdapterNumber::new(0).unwrap());
-        let domain = DomainConfig { root: Some(root.to_owned()), name: "fabric".to_owned() };
-        FabricMember::open(FabricConfig { domain, node, adapters: vec![adapter], nodes: vec![node] }).unwrap()
-    }
-
     #[test]
     fn member_that_polls_is_not_rung_by_who_disconnects() {
         let dir = tempfile::tempdir().unwrap();
         let [owner, user] = [(); 2].map(|()| member(dir.path()));
-        let (node, id, adapter) = (NodeId(4), SegmentId(1), AdapterNumber::new(0).unwrap());
+        let (node, id, adapter) = (NODE, SegmentId(1), adapter());
         let local = stored(&owner, id.0, 4096);
-        owner.call(Call::Prepare(local, adapter)).unwrap();
-        owner.call(Call::SetAvailable(local, adapter)).unwrap();
+        make_available(&owner, local);
         owner.tell_segment(local);
         let (timeout_nanos, is_asynchronous, has_callback) = (None, false, false);
         let connect = Call::Connect { node, id, adapter, timeout_nanos, is_asynchronous, has_callback };
@@ -223,15 +214,15 @@ mod tests {
         let config = DomainConfig { root: Some(dir.path().to_owned()), name: "fabric".to_owned() };
         let (lets_go, held) = channel();
         let (says, hears) = channel();
-        let stopped = MemberNumber::new(NodeId(4), 7 << 16);
+        let stopped = MemberNumber::new(NODE, 7 << 16);
         let domain = Domain::open(&config).unwrap();
-        let offer = domain.offer(&offer_name(NodeId(4), stopped), Box::new(Silent(held, says))).unwrap();
+        let offer = domain.offer(&offer_name(NODE, stopped), Box::new(Silent(held, says))).unwrap();
         let member = member(dir.path());
         let shared = Arc::clone(&member.shared);
         shared.reach_itself().unwrap();
         // Of who uses this member: nobody waits for what is reached.
         let pair = *shared.lock().pairs.keys().next().unwrap();
-        let reaching = std::thread::spawn(move || shared.reach(pair, NodeId(4), stopped).len());
+        let reaching = std::thread::spawn(move || shared.reach(pair, NODE, stopped).len());
         hears.recv().unwrap();
         drop(member);
         assert_eq!(reaching.join().unwrap(), 0);

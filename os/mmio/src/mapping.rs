@@ -4,14 +4,16 @@ use core::any::Any;
 use core::ffi::c_void;
 use core::ptr::NonNull;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::time::Instant;
 
 use rustix::io::Errno;
 use rustix::mm::Advice;
 
 use crate::ThisProcess;
 use crate::guard::Watched;
-use crate::pace::UNMAP_PIECE_BYTES;
+use crate::pace::{UNMAP_PIECE_BYTES, UNMAP_SPARSE_BYTES, UNMAP_SPARSE_TIME};
 
 /// What lies behind a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +37,8 @@ pub(crate) struct Mapping {
     /// What is still to be given back: the bytes, or whole pages that begin with them.
     mapped_bytes: usize,
     backing: Backing,
-    /// Bytes of one call that unmaps; at least a page.
-    unmap_bytes: usize,
+    /// Bytes of one call that unmaps, and of one behind calls that took no time; at least a page.
+    unmap_bytes: RangeInclusive<usize>,
     /// For memory that can go away; ends before the mapping does.
     watched: Option<Watched>,
     /// The only process that has it, of one that children of fork do not get.
@@ -64,7 +66,7 @@ impl Mapping {
             bytes,
             mapped_bytes: bytes,
             backing,
-            unmap_bytes: usize::MAX,
+            unmap_bytes: usize::MAX..=usize::MAX,
             watched: None,
             only_in: None,
             _part: None,
@@ -81,7 +83,7 @@ impl Mapping {
             bytes,
             mapped_bytes: 0,
             backing: Backing::Shared,
-            unmap_bytes: usize::MAX,
+            unmap_bytes: usize::MAX..=usize::MAX,
             watched: None,
             only_in: None,
             _part: None,
@@ -105,7 +107,7 @@ impl Mapping {
             bytes,
             mapped_bytes: 0,
             backing,
-            unmap_bytes: usize::MAX,
+            unmap_bytes: usize::MAX..=usize::MAX,
             watched: None,
             only_in: None,
             _part,
@@ -114,7 +116,7 @@ impl Mapping {
 
     /// Has it unmapped in pieces. Not for huge pages of hugetlbfs, of which no part can be unmapped.
     pub(crate) fn unmapped_in_pieces(mut self) -> Self {
-        self.unmap_bytes = UNMAP_PIECE_BYTES;
+        self.unmap_bytes = UNMAP_PIECE_BYTES..=UNMAP_SPARSE_BYTES;
         self
     }
 
@@ -154,7 +156,7 @@ impl Mapping {
             bytes,
             mapped_bytes: layout.size(),
             backing: Backing::Heap,
-            unmap_bytes: usize::MAX,
+            unmap_bytes: usize::MAX..=usize::MAX,
             watched: None,
             only_in: None,
             _part: None,
@@ -228,9 +230,12 @@ impl Mapping {
             }
             return Ok(());
         }
+        let (least, most) = (*self.unmap_bytes.start(), *self.unmap_bytes.end());
+        let mut piece_bytes = least;
         // From the end on, so that what is left still begins at the start.
         while self.mapped_bytes > 0 {
-            let last = (self.mapped_bytes - 1) / self.unmap_bytes * self.unmap_bytes;
+            let last = (self.mapped_bytes - 1) / piece_bytes * piece_bytes;
+            let begun = Instant::now();
             let start = self.start.as_ptr().wrapping_add(last).cast::<c_void>();
             // SAFETY: `from_mmap` was given the whole range as owned, no handle is left (they hold the `Arc`), and this part of
             // it, the last, was not unmapped before.
@@ -238,6 +243,11 @@ impl Mapping {
             // If a later part cannot be unmapped, the segment that stays must not reach what is gone: those addresses may be
             // another mapping's already.
             (self.mapped_bytes, self.bytes) = (last, self.bytes.min(last));
+            // Memory of gigabytes of which little is used would take thousands of calls.
+            piece_bytes = match begun.elapsed() < UNMAP_SPARSE_TIME {
+                true => piece_bytes.saturating_mul(2).min(most),
+                false => least,
+            };
         }
         Ok(())
     }
@@ -284,12 +294,12 @@ mod tests {
         let watched = Some(Watched::new(range));
         // SAFETY: the range was just mapped for reading and writing, and nobody else knows it.
         let mut mapping = unsafe { Mapping::of_pages(start, bytes - 10, bytes, Backing::Shared, watched) };
-        mapping.unmap_bytes = PAGE_BYTES * 3 / 2;
+        mapping.unmap_bytes = PAGE_BYTES * 3 / 2..=PAGE_BYTES * 3 / 2;
         let (mut mapping, errno) = mapping.unmap().unwrap_err();
         assert_eq!((errno, mapping.bytes()), (Errno::INVAL, 3 * PAGE_BYTES));
         let watched = |page: usize| crate::guard::is_watched(start.addr().get() + page * PAGE_BYTES);
         assert!(watched(2) && !watched(3));
-        mapping.unmap_bytes = PAGE_BYTES;
+        mapping.unmap_bytes = PAGE_BYTES..=PAGE_BYTES;
         mapping.unmap().unwrap();
         assert!(!watched(2));
     }

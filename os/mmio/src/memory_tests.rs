@@ -10,6 +10,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::CapabilitySet;
 
 use super::*;
+use crate::mapping::PAGE_BYTES;
+use crate::pace::UNMAP_SPARSE_BYTES;
 
 fn memfd(bytes: u64, seals: SealFlags) -> OwnedFd {
     let fd = create_memfd("beeline-test", MemfdFlags::empty()).unwrap();
@@ -307,4 +309,16 @@ fn a_mapping_of_many_pieces_goes_as_a_whole() {
     assert!(mapped("beeline-pieces"));
     drop(region);
     assert!(!mapped("beeline-pieces"));
+}
+
+#[test]
+fn sparse_memory_is_unmapped_whole_by_pieces_that_grow() {
+    // Several of the largest pieces, and a page that is in none.
+    let bytes = (3 * UNMAP_SPARSE_BYTES) + PAGE_BYTES;
+    let memory = SharedMemory::create("beeline-in-pieces", bytes, MemoryOptions::default()).unwrap();
+    let is_mapped = || std::fs::read_to_string("/proc/self/maps").unwrap().contains("beeline-in-pieces");
+    let region = memory.map_sparse().unwrap();
+    assert!(is_mapped());
+    drop(region);
+    assert!(!is_mapped());
 }

@@ -4,10 +4,16 @@
 //! of the whole address space meanwhile, which every other thread that maps or unmaps something waits for. So each call of
 //! ours is about one piece, and whoever has several such works under way says with a [`Pace`] whose piece is next.
 
+use std::time::Duration;
+
 /// Bytes that are brought in, filled or locked in one piece.
 pub const PIECE_BYTES: usize = 256 << 10;
 /// Bytes that are unmapped in one piece; unmapping a page takes a tenth of the time of bringing one in.
 pub(crate) const UNMAP_PIECE_BYTES: usize = 2 << 20;
+/// The same behind pieces of which few pages were there.
+pub(crate) const UNMAP_SPARSE_BYTES: usize = 16 << 20;
+/// What unmapping a piece takes at most of which few pages were there.
+pub(crate) const UNMAP_SPARSE_TIME: Duration = Duration::from_micros(20);
 
 /// Decides when the next piece of a long work is done.
 pub trait Pace {

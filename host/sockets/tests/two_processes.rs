@@ -140,8 +140,8 @@ fn stream_whose_sender_is_faster_than_its_receiver_does_not_stay_in_the_socket()
                 }
             }
             let by_window = client.traffic().sent_by_window_bytes - by_window.unwrap();
-            // Where both have cores it is nearly all; of a stream that stays in the socket it is a hundredth.
-            assert!(by_window > (BYTES - BEGIN) / 8, "{:?}", client.traffic());
+            // Where both have cores it is nearly all, where six programs share two of them a tenth; of a stream that stays in the socket it is a hundredth.
+            assert!(by_window > (BYTES - BEGIN) / 32, "{:?}", client.traffic());
             client.receive_all(&mut [0; 8]);
         },
     );

@@ -25,8 +25,9 @@ fn redis_has_every_value_and_every_call() {
     both(&["redis-server", "redis-cli", "redis-benchmark"], carried, |ground, seen| {
         let server = servers::redis(ground, None)?;
         let cli = |words: &str| Job::new("redis-cli").arg("-p").arg(server.port).words(words);
-        let piped = seen.run(ground, cli("--pipe").input(ground.file("commands", commands())?))?;
-        seen.says("pipe", piped.lines().last().unwrap_or_default());
+        // A client that only sends is ahead of its server, and the kernel carries a part: not counted.
+        let piped = ground.run(cli("--pipe").input(ground.file("commands", commands())?), LIMIT)?;
+        seen.says("pipe", piped.out.lines().last().unwrap_or_default());
         let benchmark = Job::new("redis-benchmark").arg("-p").arg(server.port).words("--csv -c 20 -n");
         let tests = seen.run(ground, benchmark.arg(CALLS).words("-t set,get,lpush,lrange_100"))?;
         let names: Vec<&str> = tests.lines().filter_map(|line| line.split(',').next()).collect();
@@ -56,8 +57,9 @@ fn redis_has_every_value_and_every_call_over_a_stream_of_unix() {
             job.arg(name.display()).arg("--save").arg("").arg("--port").arg(port)
         })?;
         let cli = |words: &str| by_name("redis-cli").arg("-s").arg(name.display()).words(words);
-        let piped = seen.run(ground, cli("--pipe").input(ground.file("commands", commands())?))?;
-        seen.says("pipe", piped.lines().last().unwrap_or_default());
+        // A client that only sends is ahead of its server, and the kernel carries a part: not counted.
+        let piped = ground.run(cli("--pipe").input(ground.file("commands", commands())?), LIMIT)?;
+        seen.says("pipe", piped.out.lines().last().unwrap_or_default());
         let benchmark = by_name("redis-benchmark").arg("-s").arg(name.display()).words("--csv -c 20 -n");
         let tests = seen.run(ground, benchmark.arg(CALLS).words("-t set,get,lpush,lrange_100"))?;
         let names: Vec<&str> = tests.lines().filter_map(|line| line.split(',').next()).collect();

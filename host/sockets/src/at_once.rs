@@ -4,6 +4,8 @@
 //! meet none, and a message of 64 bytes costs less than those looks. So a call looks here first whether all is plain, by a few loads, and makes the long way
 //! else, with nothing done.
 
+use std::sync::atomic::Ordering;
+
 use beeline_ledger::Path;
 use beeline_socket_rules::Carrier;
 
@@ -35,6 +37,9 @@ impl Endpoint {
         let Some(mut writer) = self.try_lock_writer() else { return 0 };
         let writer = &mut *writer;
         if !writer.is_plain() || self.stage() != Stage::Agreed || !claim.holds() {
+            return 0;
+        }
+        if self.owes_acknowledgement.load(Ordering::Relaxed) {
             return 0;
         }
         let (Some(stream), Some(agreed)) = (&mut writer.stream, &writer.slot) else { return 0 };

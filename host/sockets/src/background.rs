@@ -7,13 +7,10 @@ use std::os::fd::{OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use beeline_domain::{
-    Agreed, ConnectionEnds, Domain, DomainConfig, Met, Pairs, Peer, PeerId, place_descriptors_above,
-};
+use beeline_domain::{Agreed, ConnectionEnds, Domain, DomainConfig, Met, Pairs, Peer, PeerId};
 use beeline_mmio::{MemoryOptions, Region, SharedMemory};
 use beeline_socket_rules::{Board, Order, Row, Run, Why};
 use rustix::event::{PollFd, PollFlags};
-use rustix::process::{Resource, getrlimit};
 
 use crate::answers::take_postponed;
 use crate::carried::Carried;
@@ -30,14 +27,20 @@ use crate::held;
 use crate::lock::{Held, locked};
 use crate::memory::{PairMemory, memory_bytes};
 use crate::poll::poll_for;
+use crate::prepared::{place_descriptors_high, prepare};
 use crate::readiness::Sets;
 use crate::sleepers::{OwnBell, ring};
-use crate::talk::{Talk, pause_behind};
+use crate::talk::{ASKED_AT_FIRST, Talk, pause_behind};
 use crate::unseen_sets::UnseenSets;
 use crate::whose::Whose;
 
 /// Slots of a pair's memory: 4 GiB of addresses, of which only what is used is there.
 const SLOTS: u32 = 16_384;
+/// Connections that are asked for soon when something became known, at most, and for how long: behind that they wait for something else.
+const ASKED_AT_ONCE: usize = 64;
+/// Between two questions for one of many connections, at least: each time all of them are looked at.
+const PAUSE_OF_MANY: Duration = Duration::from_millis(1);
+const YOUNG: Duration = Duration::from_millis(100);
 /// Until the domain's thread says that a process has gone whose end the kernel has told of.
 const GONE_SOON: Duration = Duration::from_millis(1);
 /// Until a question is looked at again that could not be answered yet.
@@ -186,6 +189,7 @@ impl Background {
         }
         desk.state = State::Running;
         drop(desk);
+        prepare();
         let place = place.clone();
         let own = Arc::clone(self);
         let spawned = beeline_mmio::thread::start("beeline-sockets", move || own.work(&place));
@@ -225,6 +229,8 @@ impl Background {
                     board: self.board.get(),
                     order: Order::default(),
                     wanted: Vec::new(),
+                    looked_again: Instant::now(),
+                    least_pause: Duration::ZERO,
                     memories: BTreeMap::new(),
                     ends: Vec::new(),
                     talk: Talk::new(Instant::now()),
@@ -272,18 +278,6 @@ impl Background {
     }
 }
 
-/// Has descriptors of ours take numbers that programs seldom come to: one that closes or writes to a number that is none, or counts on the lowest
-/// one, does not meet them.
-fn place_descriptors_high() {
-    /// A number makes the kernel's table of the process as long as it is.
-    const HIGHEST: u64 = 8192;
-    let limit = getrlimit(Resource::Nofile).current.unwrap_or(HIGHEST);
-    let lowest = (limit / 4 * 3).min(HIGHEST);
-    if let Err(error) = place_descriptors_above(lowest as i32) {
-        tracing::debug!(%error, "descriptors of the library have the lowest numbers");
-    }
-}
-
 /// What the thread knows of other processes, and whom it looks for.
 struct Worker<'a> {
     pairs: Pairs,
@@ -293,6 +287,9 @@ struct Worker<'a> {
     /// The last order that was carried out.
     order: Order,
     wanted: Vec<Wanted>,
+    /// When they were asked for last because something became known.
+    looked_again: Instant,
+    least_pause: Duration,
     /// The memory of each process that this one shares connections with.
     memories: BTreeMap<PeerId, (Peer, PairMemory)>,
     /// What is readable when one of these processes has ended.
@@ -338,8 +335,10 @@ impl Worker<'_> {
             self.pairs.empty_slots(|memory, slot| PairMemory::empty_windows(memory, SLOTS, slot));
             let now = Instant::now();
             self.talk.took(turned, now);
+            self.look_again(turned.news, now);
             self.look_for_unseen_sets(now);
             let wanted = std::mem::take(&mut self.wanted);
+            self.least_pause = if wanted.len() > ASKED_AT_ONCE { PAUSE_OF_MANY } else { Duration::ZERO };
             self.wanted = wanted.into_iter().filter_map(|wanted| self.ask(wanted, now)).collect();
             self.bury();
             debts::pay();
@@ -452,6 +451,18 @@ impl Worker<'_> {
         }
     }
 
+    /// Has young connections asked for soon, where something became known that may be of them: each step of agreeing would wait for a pause else.
+    fn look_again(&mut self, news: usize, now: Instant) {
+        if news == 0 {
+            return;
+        }
+        // Whatever others say, and however fast, this is not often.
+        let soon = (self.looked_again + ASKED_AT_FIRST).max(now);
+        self.looked_again = soon;
+        let young = self.wanted.iter_mut().filter(|wanted| !wanted.is_new && now - wanted.since < YOUNG);
+        young.take(ASKED_AT_ONCE).for_each(|wanted| wanted.due = wanted.due.min(soon));
+    }
+
     /// Asks for a connection that is due; returns it where it is to be asked for again.
     fn ask(&mut self, mut wanted: Wanted, now: Instant) -> Option<Wanted> {
         if wanted.due > now {
@@ -467,7 +478,7 @@ impl Worker<'_> {
         }
         match self.pairs.meet(wanted.cookie, &wanted.ends) {
             Ok(Met::NotYet) => {
-                wanted.due = now + pause_behind(now - wanted.since);
+                wanted.due = now + pause_behind(now - wanted.since).max(self.least_pause);
                 return Some(wanted);
             }
             Ok(Met::SameSocket) => wanted.whose.forbid(Why::OwnPeer),

@@ -68,6 +68,8 @@ pub struct Endpoint {
     pub(crate) end_was_told: AtomicBool,
     /// Whether its bytes go by the window, so that there is room for some, in the window or in the socket.
     pub(crate) sends_by_window: AtomicBool,
+    /// Bytes came by the socket, and nothing was sent since by which the kernel would acknowledge them.
+    pub(crate) owes_acknowledgement: AtomicBool,
     /// Whether the thread in the background looks if its bytes are taken.
     pub(crate) is_watched: AtomicBool,
     /// Whether bytes may come by the window.
@@ -198,6 +200,7 @@ impl Endpoint {
             has_no_bells: AtomicBool::new(false),
             end_was_told: AtomicBool::new(false),
             sends_by_window: AtomicBool::new(false),
+            owes_acknowledgement: AtomicBool::new(false),
             is_watched: AtomicBool::new(false),
             may_have_news: AtomicBool::new(false),
             admitted: AtomicU64::new(0),
@@ -278,6 +281,7 @@ impl Endpoint {
         self.has_no_bells.store(false, Ordering::Relaxed);
         self.end_was_told.store(false, Ordering::Relaxed);
         self.sends_by_window.store(false, Ordering::Relaxed);
+        self.owes_acknowledgement.store(false, Ordering::Relaxed);
         self.is_watched.store(false, Ordering::Relaxed);
         self.may_have_news.store(false, Ordering::Relaxed);
         self.counts.clear();

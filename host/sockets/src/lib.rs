@@ -34,6 +34,7 @@ mod memory;
 mod names;
 mod numbers;
 mod poll;
+mod prepared;
 mod process;
 mod quiet;
 pub mod readiness;

@@ -9,7 +9,7 @@ use beeline_ledger::{Path, Received, Receiver};
 use beeline_socket_rules::{Carrier, Why};
 use beeline_stream::{Failure, Incoming, Tcp, TcpError};
 use rustix::io::Errno;
-use rustix::net::{RecvAncillaryBuffer, RecvFlags};
+use rustix::net::{RecvAncillaryBuffer, RecvFlags, sockopt};
 
 use crate::counts::Count;
 use crate::endpoint::{AgreedSlot, Endpoint, In, Reader, Stage};
@@ -301,7 +301,19 @@ impl Endpoint {
         reader.slot = Some(agreed);
         reader.window_bytes = bytes;
         self.may_have_news.store(true, Ordering::Release);
+        self.acknowledge(socket);
         true
+    }
+
+    /// Has the kernel acknowledge what came by the socket. It waits up to 40 ms for an answer that would take the acknowledgement with it, and that answer goes by a
+    /// window; the other side's kernel sends no small message before it is acknowledged (Nagle).
+    #[cold]
+    pub(crate) fn acknowledge(&self, socket: BorrowedFd<'_>) {
+        if !self.is_unix()
+            && let Err(error) = sockopt::set_tcp_quickack(socket, true)
+        {
+            tracing::debug!(%error, "what came by the socket is acknowledged when the kernel does so");
+        }
     }
 
     /// Looks at both paths, and counts what was taken.
@@ -317,6 +329,9 @@ impl Endpoint {
                 let carrier = if by_window > 0 { Carrier::Window } else { Carrier::Socket };
                 row.receives_by(carrier);
                 row.received(carrier, bytes);
+            }
+            if by_window == 0 {
+                self.owes_acknowledgement.store(true, Ordering::Relaxed);
             }
         }
         look

@@ -303,7 +303,14 @@ impl Endpoint {
         // Asked in the middle: what is left to send anew is sent though the program may never send again.
         self.answer_loss(writer, Some(socket));
         let is_up = writer.stream.as_ref().is_some_and(|stream| stream.path() == Path::Window);
-        self.sends_by_window.store(is_up, Ordering::Relaxed);
+        let was_up = self.sends_by_window.load(Ordering::Relaxed);
+        if is_up != was_up {
+            self.sends_by_window.store(is_up, Ordering::Relaxed);
+        }
+        if is_up && (!was_up || self.owes_acknowledgement.load(Ordering::Relaxed)) {
+            self.owes_acknowledgement.store(false, Ordering::Relaxed);
+            self.acknowledge(socket);
+        }
         if given.total > before {
             let (bytes, by_window) = (given.total - before, given.by_window - before_by_window);
             self.counts.add(Count::SentBytes, bytes as u64);

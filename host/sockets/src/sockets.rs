@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use beeline_domain::{ConnectionEnds, DomainConfig};
-use beeline_mmio::membarrier;
 use beeline_socket_rules::{Settings, Spin, Why};
 use beeline_tcp::{Side, State};
 use rustix::fs::{OFlags, fcntl_getfl};
@@ -24,6 +23,7 @@ use crate::endpoints::{endpoint, endpoints};
 use crate::forks::{self, OfProcess};
 use crate::give_back::GIVEN_BACK_WITHIN;
 use crate::numbers::{self, Claim, Number, Pass, What};
+use crate::prepared::prepare;
 use crate::process::{Process, Sleep};
 use crate::readiness::Sets;
 use crate::turn::{Step, Turn};
@@ -46,6 +46,7 @@ impl std::fmt::Debug for Sockets {
 impl Sockets {
     /// Nothing is opened, and no thread started, before the first connection is worth it.
     pub fn new(settings: Settings, domain: DomainConfig) -> Self {
+        prepare();
         Sockets { process: Process::new(settings, domain), processes: OfProcess::new() }
     }
 
@@ -515,10 +516,6 @@ impl Sockets {
 
 /// The cookie and the ends of a connection, and whether its calls wait; `None` where the kernel does not say, or it is none.
 fn look_at(socket: BorrowedFd<'_>, is_unix: bool) -> Option<(u64, ConnectionEnds, bool)> {
-    // Senders that are not registered fence each message.
-    if !membarrier::is_registered() {
-        let _ = membarrier::register();
-    }
     let is_established = match is_unix {
         true => beeline_tcp::is_unix_stream(socket),
         false => beeline_tcp::is_tcp(socket) && beeline_tcp::state(socket).ok()? == State::Established,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use beeline_domain::Turned;
 
 /// Between two questions who is at the other end: at first, for half a minute, and after that.
-const ASKED_AT_FIRST: Duration = Duration::from_millis(1);
+pub(crate) const ASKED_AT_FIRST: Duration = Duration::from_micros(250);
 const ASKED_SOON: Duration = Duration::from_millis(100);
 const ASKED_LATER: Duration = Duration::from_secs(5);
 const SOON: Duration = Duration::from_secs(30);
@@ -53,7 +53,10 @@ mod tests {
     fn other_end_is_asked_for_less_and_less_often() {
         let pauses =
             [0, 2, 20, 200, 2_000, 29_000, 60_000].map(|asked| pause_behind(Duration::from_millis(asked)));
-        assert_eq!(pauses.map(|pause| pause.as_millis()), [1, 1, 5, 50, 100, 100, 5_000]);
+        assert_eq!(
+            pauses.map(|pause| pause.as_micros()),
+            [250, 500, 5_000, 50_000, 100_000, 100_000, 5_000_000]
+        );
     }
 
     #[test]
@@ -62,15 +65,15 @@ mod tests {
         let at = |milliseconds| start + Duration::from_millis(milliseconds);
         let mut talk = Talk::new(start);
         assert_eq!(talk.due(), None);
-        let (nothing, done) = (Turned { heard: 0, is_unfinished: true }, Turned::default());
+        let (nothing, done) = (Turned { heard: 0, news: 0, is_unfinished: true }, Turned::default());
         talk.took(nothing, at(1000));
-        assert_eq!(talk.due(), Some(at(1001)));
+        assert_eq!(talk.due(), Some(at(1000) + ASKED_AT_FIRST));
         talk.took(nothing, at(1200));
         assert_eq!(talk.due(), Some(at(1250)));
-        talk.took(Turned { heard: 3, is_unfinished: true }, at(1250));
+        talk.took(Turned { heard: 3, news: 0, is_unfinished: true }, at(1250));
         assert_eq!(talk.due(), Some(at(1250)));
         talk.took(nothing, at(1250));
-        assert_eq!(talk.due(), Some(at(1251)));
+        assert_eq!(talk.due(), Some(at(1250) + ASKED_AT_FIRST));
         talk.took(done, at(1251));
         assert_eq!(talk.due(), None);
     }

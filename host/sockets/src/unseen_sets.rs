@@ -5,9 +5,10 @@
 
 use std::os::fd::RawFd;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::fs::readlink;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::carried::Carried;
 use crate::numbers;
@@ -19,6 +20,12 @@ const OF_A_SET: &[u8] = b"anon_inode:[eventpoll]";
 const ABOVE: RawFd = 64;
 /// Of the time of the thread, at most one part in so many goes into looking.
 const SELDOM: u32 = 20;
+
+/// What this thread has had of a core.
+fn own_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+}
 
 /// Finds connections in sets that were made by nobody the library knows of.
 #[derive(Debug)]
@@ -43,13 +50,14 @@ impl UnseenSets {
     ///
     /// It costs a `readlink` for each descriptor that is no connection, up to the highest of theirs.
     pub(crate) fn have_any(&mut self, connections: &[RawFd]) -> bool {
-        let begun = Instant::now();
+        let (now, begun) = (Instant::now(), own_time());
         if let Some(highest) = connections.iter().max()
             && !self.were_found
         {
             self.were_found =
                 (0..highest + ABOVE).any(|set| self.is_unseen(set) && has_member(set, connections));
-            self.next_look = begun + begun.elapsed() * SELDOM;
+            // What others had of the core meanwhile is no cost of looking.
+            self.next_look = now + own_time().saturating_sub(begun) * SELDOM;
         }
         self.were_found
     }

@@ -73,6 +73,8 @@ pub enum Met {
 pub struct Turned {
     /// Messages that were heard.
     pub heard: usize,
+    /// Connections that others have agreed on, and processes that this one is connected with since the last turn: what was not known yet is known now. A refusal is none.
+    pub news: usize,
     /// There is something that had no room, or was not heard yet: take another turn, later and later while nothing is heard.
     pub is_unfinished: bool,
 }
@@ -212,8 +214,8 @@ impl Pairs {
         }
     }
 
-    /// Has `wake` called when a process that has connected says something: who sleeps takes a [`Pairs::turn`] then. It is called on the domain's
-    /// thread, and is set once. What others say is in [`Pairs::notifications`].
+    /// Has `wake` called when a process has connected, or that says something, or this one has connected to one: who sleeps takes a [`Pairs::turn`] then. It is called on threads of
+    /// the library, and is set once. What others say is in [`Pairs::notifications`].
     pub fn wake_by(&self, wake: impl Fn() + Send + Sync + 'static) {
         let _ = self.core.wake.set(Box::new(wake));
     }
@@ -236,7 +238,7 @@ impl Pairs {
         }
         let mut links = self.core.links();
         links.flush();
-        Turned { heard, is_unfinished: links.are_unfinished() }
+        Turned { heard, news: links.take_news(), is_unfinished: links.are_unfinished() }
     }
 
     /// Has `empty` give back what slots of a memory have of pages that nobody uses: both processes have released them, and neither gets one
@@ -340,6 +342,7 @@ impl Pairs {
             let Some(core) = core.upgrade() else { return };
             let unneeded = core.links().opened(process, opened);
             drop(unneeded);
+            core.wake();
         };
         if let Err(error) = beeline_mmio::thread::start("beeline-pair", connect) {
             tracing::debug!(%error, "no thread to connect to a process");
@@ -396,6 +399,12 @@ impl Core {
         match &self.others {
             Some(others) if peer.uid() != self.own_uid => others.is_member(peer.uid(), place, number),
             _ => self.table.is_member(place, number, peer.pid()),
+        }
+    }
+
+    fn wake(&self) {
+        if let Some(wake) = self.wake.get() {
+            wake();
         }
     }
 
@@ -469,16 +478,22 @@ impl Service for Doorkeeper {
         if !self.0.is_member(peer, place, number) {
             return refusal("this process has not joined the table under this number");
         }
+        let refused = "there is a connection between these processes, or will be";
+        let process = ProcessKey { uid: peer.uid(), number };
+        // Before memory is made for it: two processes that share connections begin at the same moment.
+        if !self.0.links().may_come(process) {
+            return Err(Refusal::new(refused));
+        }
         let (memory, fd) = make_memory(self.0.memory_bytes).map_err(|error| {
             tracing::debug!(%error, "a pair's memory cannot be made");
             self.0.links().lacks_memory();
             Refusal::new("there is no room for the memory of a pair")
         })?;
-        let process = ProcessKey { uid: peer.uid(), number };
-        match self.0.links().let_in(process, peer, memory) {
-            true => Ok(Reply { payload: Vec::new(), fds: vec![fd] }.into()),
-            false => Err(Refusal::new("there is a connection between these processes, or will be")),
+        if !self.0.links().let_in(process, peer, memory) {
+            return Err(Refusal::new(refused));
         }
+        self.0.wake();
+        Ok(Reply { payload: Vec::new(), fds: vec![fd] }.into())
     }
 
     fn requested(&mut self, _: &Peer, _: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
@@ -491,8 +506,8 @@ impl Service for Doorkeeper {
 
     fn told(&mut self, peer: &Peer, message: &[u8]) {
         let is_first = self.0.links().told(peer, message);
-        if is_first && let Some(wake) = self.0.wake.get() {
-            wake();
+        if is_first {
+            self.0.wake();
         }
     }
 }

@@ -6,7 +6,6 @@ use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use beeline_mmio::membarrier;
 use beeline_socket_rules::{Retain, Why};
 use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
@@ -241,10 +240,6 @@ enum Own {
 
 /// What has to be known of a socket; `None` where the kernel does not say, or it is none of UDP.
 fn known_of(socket: BorrowedFd<'_>) -> Option<Known> {
-    // Senders that are not registered fence each message.
-    if !membarrier::is_registered() {
-        let _ = membarrier::register();
-    }
     if !beeline_tcp::is_udp(socket) {
         return None;
     }

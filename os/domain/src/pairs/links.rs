@@ -50,6 +50,8 @@ pub(super) struct Links {
     admitted: BTreeMap<u64, Admitted>,
     wrong: u64,
     without_memory: u64,
+    /// Processes with which a connection was opened, and connections that others have agreed on, that nobody was told of yet.
+    news: usize,
     /// Unmaps the memory of links that go, which takes time on the domain's thread and under the lock.
     disposer: Disposer,
 }
@@ -112,7 +114,8 @@ impl Links {
     pub(super) fn new(own: ProcessKey, disposer: Disposer) -> Self {
         let (all, left_alone, wanted) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let admitted = BTreeMap::new();
-        Links { own, all, left_alone, wanted, admitted, wrong: 0, without_memory: 0, disposer }
+        let (wrong, without_memory, news) = (0, 0, 0);
+        Links { own, all, left_alone, wanted, admitted, wrong, without_memory, news, disposer }
     }
 
     /// Forgets everybody; what is returned ends the connections when it is dropped.
@@ -168,6 +171,7 @@ impl Links {
         match opened {
             Ok(opened) if is_awaited => {
                 self.all.insert(process, Link::new(End::Client(opened)));
+                self.news += 1;
                 return None;
             }
             Ok(unneeded) => return Some(unneeded),
@@ -187,17 +191,25 @@ impl Links {
 
     /// Another process has connected; `false` where it is to take this one's connection. `memory` is what it gets.
     pub(super) fn let_in(&mut self, process: ProcessKey, peer: &Peer, memory: Region) -> bool {
-        let is_free = match self.all.get(&process) {
+        let is_free = self.may_come(process);
+        if is_free {
+            self.keep(|other, _| *other != process);
+            self.all.insert(process, Link::new(End::Owner { peer: peer.clone(), memory }));
+            self.news += 1;
+        } else {
+            self.disposer.dispose(memory);
+        }
+        is_free
+    }
+
+    /// Whether another process that connects now would be let in.
+    pub(super) fn may_come(&self, process: ProcessKey) -> bool {
+        match self.all.get(&process) {
             None => self.have_room_for(process),
             // By the numbers alone: of two user namespaces each has uids of its own.
             Some(Link { end: End::Opening, .. }) => process.number < self.own.number,
             Some(link) => link.has_ended(),
-        };
-        if is_free {
-            self.keep(|other, _| *other != process);
-            self.all.insert(process, Link::new(End::Owner { peer: peer.clone(), memory }));
         }
-        is_free
     }
 
     /// A process that has connected says something; whether nothing waits before it. One that says more than there can be to say is let go of.
@@ -256,6 +268,11 @@ impl Links {
         heard
     }
 
+    /// How much has become known since the last time.
+    pub(super) fn take_news(&mut self) -> usize {
+        std::mem::take(&mut self.news)
+    }
+
     /// Whether there is something to say that has no room yet, or to hear from who has connected.
     pub(super) fn are_unfinished(&self) -> bool {
         self.all.values().any(|link| !link.outgoing.is_empty() || !link.incoming.is_empty())
@@ -298,11 +315,12 @@ impl Links {
                     && let Some(wanted) = self.wanted.get_mut(&reply.cookies.own)
                 {
                     wanted.process = Some(process);
+                    self.news += 1;
                 }
                 link.outgoing.push_back(reply);
             }
             Heard::Wrong(reply) => link.outgoing.extend(reply),
-            Heard::Nothing => {}
+            Heard::Nothing => self.news += usize::from(matches!(message.saying, Saying::Accept(_))),
         }
     }
 

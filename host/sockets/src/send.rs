@@ -260,16 +260,16 @@ impl Endpoint {
             writer.rest = REST_BEHIND_NO;
             return;
         }
-        let mut kernel = match self.is_unix() {
-            // Its socket has no counts: both have counted the same where all was taken.
+        let up = match self.is_unix() {
+            // Its socket has no counts: both have counted the same where all was taken. Without a question to the kernel first.
             true if !stream.has_receiver_all() => {
                 writer.rest = REST_BEHIND_NO;
                 return;
             }
-            true => Tcp::of_unix(socket, stream.given_bytes()),
-            false => Tcp::new(socket, self.side()),
+            true => stream.go_up_where_all_is_taken(&mut Tcp::of_unix(socket, stream.given_bytes())),
+            false => stream.go_up(&mut Tcp::new(socket, self.side())),
         };
-        match stream.go_up(&mut kernel) {
+        match up {
             Ok(()) => self.counts.add(Count::Ups, 1),
             Err(Unmoved::Ledger(Stays::OtherBytes { given, told })) => {
                 tracing::debug!(given, told, "somebody else has written to a connection");

@@ -32,6 +32,8 @@ pub enum Unmoved<E> {
     NoWindow,
     /// Bytes that are to be sent anew are not given to the socket yet.
     Owes,
+    /// The receiver has not taken exactly what was sent.
+    NotTaken,
     /// The ledger says why.
     Ledger(Stays),
     /// The socket did not say what it was given.
@@ -128,6 +130,23 @@ impl<P: PublishPort, V: ViewPort, W: WindowSink> Outgoing<P, V, W> {
     /// # Errors
     /// [`Unmoved`]: the next byte goes as before.
     pub fn go_up<S: Socket>(&mut self, socket: &mut S) -> Result<(), Unmoved<S::Error>> {
+        self.go_up_if(socket, |_| true)
+    }
+
+    /// As [`Outgoing::go_up`], for a socket that has no counts, and says what it was given only where nothing of that is on its way: if the receiver has taken exactly what was
+    /// sent. It is asked behind the socket: what another writer has sent and the receiver has taken until then is in its count.
+    ///
+    /// # Errors
+    /// [`Unmoved`].
+    pub fn go_up_where_all_is_taken<S: Socket>(&mut self, socket: &mut S) -> Result<(), Unmoved<S::Error>> {
+        self.go_up_if(socket, Self::has_receiver_all)
+    }
+
+    fn go_up_if<S: Socket>(
+        &mut self,
+        socket: &mut S,
+        may: impl Fn(&Self) -> bool,
+    ) -> Result<(), Unmoved<S::Error>> {
         if self.path() == Path::Window {
             return Ok(());
         }
@@ -138,6 +157,9 @@ impl<P: PublishPort, V: ViewPort, W: WindowSink> Outgoing<P, V, W> {
             return Err(Unmoved::Owes);
         }
         let given = socket.given_bytes().map_err(Unmoved::Socket)?;
+        if !may(self) {
+            return Err(Unmoved::NotTaken);
+        }
         if self.ledger.is_settled() == Ok(true) {
             self.kept = None;
         }

@@ -12,8 +12,6 @@ use rustix::process::{Resource, getrlimit};
 
 /// A number makes the kernel's table of the process as long as it is.
 const HIGHEST: u64 = 8192;
-/// Links of the folder of threads of a process that has one.
-const LINKS_OF_ONE: u64 = 3;
 
 /// Has descriptors of ours take high numbers: a program that closes or writes to a number that is none, or counts on the lowest
 /// one, does not meet them.
@@ -30,7 +28,8 @@ pub(crate) fn place_descriptors_high() {
 /// Has the kernel lengthen the table of descriptors for such numbers, and register the process for barriers, if it has one thread: about 10 µs. What is not done
 /// here the thread in the background waits for, and no thread of the program's. A child of fork has a table as long as the numbers in use.
 pub(crate) fn prepare() {
-    let is_alone = stat("/proc/self/task").is_ok_and(|folder| u64::from(folder.st_nlink) == LINKS_OF_ONE);
+    // A folder has two links, and each thread is a folder in it.
+    let is_alone = stat("/proc/self/task").is_ok_and(|folder| folder.st_nlink == 2 + 1);
     if !is_alone {
         return;
     }

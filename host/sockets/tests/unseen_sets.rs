@@ -10,8 +10,8 @@ use beeline_socket_rules::{Rules, Why};
 use rustix::event::{Timespec, epoll};
 use support::*;
 
-/// Messages of a connection: more than it needs to leave the kernel, were it allowed to.
-const MESSAGES: u64 = 2_000;
+/// Messages of a connection: more than it needs to leave the kernel, were it allowed to, also where its thread gets no core for a while.
+const MESSAGES: u64 = 20_000;
 const WAITS: Timespec = Timespec { tv_sec: HANGS.as_secs().cast_signed(), tv_nsec: 0 };
 
 /// A set, and the only connection in it.

@@ -159,3 +159,35 @@ fn client_that_is_killed_in_a_storm_leaves_nothing_at_the_server_which_answers_t
     server.settles(&before);
     server.end();
 }
+
+/// The same over and over: `BEELINE_STORM_SECONDS` of it, an hour where that is not said.
+/// `cargo test -p beeline-sockets --test storm -- --ignored --nocapture` says every half minute what the server has.
+#[test]
+#[ignore = "takes an hour"]
+fn hour_of_storms_leaves_nothing_behind() {
+    const FIRST_ROUNDS: u32 = 20;
+    const HOUR: u64 = 3600;
+    let seconds = std::env::var("BEELINE_STORM_SECONDS").map_or(HOUR, |seconds| seconds.parse().unwrap());
+    let ground = Ground::new();
+    let program = ground.compile("storm.c", &["-pthread"]);
+    let mut server = Server::start(&ground, &program);
+    let port = server.port.clone();
+    let round = || {
+        let run = client(&ground, &program, &port, 4, 50);
+        assert!(run.out.contains("answered 400 lost 0"), "{run:?}");
+        400
+    };
+    (0..FIRST_ROUNDS).for_each(|_| _ = round());
+    let (before, started) = (server.rests(), Instant::now());
+    let (mut connections, mut said) = (0_u64, started);
+    while started.elapsed() < Duration::from_secs(seconds) {
+        connections += round();
+        if said.elapsed() > Duration::from_secs(30) {
+            said = Instant::now();
+            println!("{} s, {connections} connections: {:?}", started.elapsed().as_secs(), server.left());
+        }
+    }
+    println!("{connections} connections: {before:?} before");
+    server.settles(&before);
+    server.end();
+}

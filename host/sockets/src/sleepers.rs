@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex};
 
 use beeline_domain::{Bell, BellAddress, Ringer, Rung};
@@ -41,6 +41,12 @@ struct Standing {
     /// Memories that know of it, and how many connections need that.
     places: Vec<(PairMemory, u32)>,
 }
+
+/// The last announcement of any sleeper. A number of a sleeper is used again, and a sender that has rung for an announcement of the one before rings for
+/// no other one that has its number: each is a number of its own.
+static ANNOUNCEMENTS: AtomicU64 = AtomicU64::new(ENGINE_S);
+/// What the engine's own sleeper announces, always.
+const ENGINE_S: u64 = 1;
 
 /// Numbers that sleepers of this process have. A child's are other ones: those of its parent ring in memory that the child does not use.
 static USED: OfProcess<Mutex<BTreeSet<u16>>> = OfProcess::new();
@@ -74,7 +80,7 @@ impl OwnBell {
     pub(crate) fn of_engine() -> io::Result<Arc<Self>> {
         let own = Self::with(0, Bell::new()?);
         let mut standing = locked(&own.standing);
-        (standing.asleep, standing.announcement) = (1, 1);
+        (standing.asleep, standing.announcement) = (1, ENGINE_S);
         drop(standing);
         Ok(own)
     }
@@ -151,8 +157,9 @@ impl OwnBell {
         {
             let mut standing = locked(&self.standing);
             standing.asleep += 1;
-            standing.announcement += 1;
-            let announcement = standing.announcement;
+            // Relaxed: only that it is another one.
+            let announcement = ANNOUNCEMENTS.fetch_add(1, Ordering::Relaxed) + 1;
+            standing.announcement = announcement;
             standing.places.iter().for_each(|(place, _)| place.announce(self.id, announcement));
         }
         // Where the kernel has no such barrier, senders fence each message.
@@ -204,5 +211,33 @@ pub(crate) fn ring(address: &BellAddress) {
     match ringer.and_then(Option::as_ref).map(|ringer| ringer.ring(address)) {
         Some(Rung::Rung | Rung::Nobody) => {}
         failed => tracing::debug!(?failed, "a sleeper was not woken"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use beeline_mmio::Region;
+
+    use super::*;
+    use crate::memory::memory_bytes;
+
+    #[test]
+    fn sleeper_is_rung_that_has_the_number_of_one_that_was_rung_before() {
+        let region = Region::private(memory_bytes(1));
+        let (here, there) = (PairMemory::new(region.clone(), 1, 0), PairMemory::new(region, 1, 1));
+        let mut ids = Vec::new();
+        for _ in 0..3 {
+            let bell = OwnBell::new().unwrap();
+            bell.join(&here);
+            let sender_s = there.other_sleeper(bell.id);
+            assert!(sender_s.to_ring(&there).is_none(), "it is awake");
+            bell.announce();
+            assert_eq!(sender_s.to_ring(&there), Some(bell.address()));
+            assert!(sender_s.to_ring(&there).is_none(), "once for an announcement");
+            bell.withdraw();
+            bell.leave(&here);
+            ids.push(bell.id);
+        }
+        assert_eq!(ids, [ids[0]; 3], "the number is used again");
     }
 }

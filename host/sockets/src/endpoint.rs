@@ -20,7 +20,7 @@ use crate::debts::Debt;
 use crate::forks;
 use crate::held;
 use crate::lock::{Held, is_held_here, locked, locked_by_turns, try_locked};
-use crate::memory::{OtherSleeper, Slot};
+use crate::memory::{OtherSleeper, Slot, first_claim};
 use crate::quiet::Quiet;
 use crate::silence::Silence;
 use crate::sleepers::OwnBell;
@@ -276,7 +276,7 @@ impl Endpoint {
         self.cookie.store(cookie, Ordering::Relaxed);
         self.made_in.store(forks::forks(), Ordering::Relaxed);
         self.settled_children.store(forks::children(), Ordering::Relaxed);
-        self.claimed.store(0, Ordering::Relaxed);
+        self.claimed.store(first_claim(cookie), Ordering::Relaxed);
         self.is_nonblocking.store(is_nonblocking, Ordering::Relaxed);
         self.has_no_bells.store(false, Ordering::Relaxed);
         self.end_was_told.store(false, Ordering::Relaxed);
@@ -522,7 +522,9 @@ impl Endpoint {
         if self.has_no_bells.load(Ordering::Relaxed) {
             return false;
         }
-        let Some(agreed) = self.lock_reader().slot.clone() else { return false };
+        // Held until it is written, or the connection could end meanwhile and another one be in its place.
+        let reader = self.lock_reader();
+        let Some(agreed) = &reader.slot else { return false };
         let mut bells = locked(&self.bells);
         if bells.iter().flatten().any(|own| own.id() == bell.id()) {
             // Of a call that its thread has left by a jump.
@@ -541,11 +543,15 @@ impl Endpoint {
 
     /// The sender need not ring it any more.
     pub fn remove_bell(&self, bell: &OwnBell) {
-        let Some(agreed) = self.lock_reader().slot.clone() else { return };
+        let reader = self.lock_reader();
+        let Some(agreed) = &reader.slot else { return };
         let mut bells = locked(&self.bells);
         let is_it = |own: &Option<Arc<OwnBell>>| own.as_ref().is_some_and(|own| own.id() == bell.id());
         if let Some(at) = bells.iter().position(is_it) {
             bells[at] = None;
+            if !bell.is_of_this_process() {
+                return;
+            }
             let rest = with_place(agreed.slot.own_rung(), at, 0);
             if rest == 0 {
                 // Before the sender counts no more.

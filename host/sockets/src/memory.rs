@@ -100,6 +100,13 @@ pub(crate) struct OtherSleeper {
     words: Words,
 }
 
+/// What a sleeper that is to be rung has announced, and where.
+#[derive(Debug)]
+pub(crate) struct ToRing {
+    pub address: BellAddress,
+    announcement: u64,
+}
+
 /// The other side's count of what it sent, while a bell is to be rung.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrivals(Words);
@@ -107,6 +114,13 @@ pub(crate) struct Arrivals(Words);
 /// Bytes of memory for connections in so many slots.
 pub(crate) const fn memory_bytes(slots: u32) -> usize {
     CONTROL_AT + slots as usize * (CONTROL_BYTES + 2 * WINDOW_PLACE_BYTES)
+}
+
+/// What the words of a connection are claimed with first. A slot is used again, and a child that has a connection of its parent's from before claims none that came behind it.
+pub(crate) const fn first_claim(cookie: u64) -> u64 {
+    /// More than there are processes of a family that claim one behind the other.
+    const CLAIMS_BITS: u32 = 20;
+    cookie << CLAIMS_BITS
 }
 
 impl PairMemory {
@@ -206,15 +220,20 @@ impl Arrivals {
 impl OtherSleeper {
     /// Where to ring it, if it sleeps and this process has not rung it since it said so, by whichever connection: it looks at all of them.
     #[inline]
-    pub(crate) fn to_ring(&self, memory: &PairMemory) -> Option<BellAddress> {
+    pub(crate) fn to_ring(&self, memory: &PairMemory) -> Option<ToRing> {
         let announcement = self.words.load_acquire(0);
-        let rung = &memory.rung[usize::from(self.sleeper)];
         // Relaxed: threads that come at once ring twice.
-        if announcement == 0 || rung.load(Ordering::Relaxed) == announcement {
+        if announcement == 0 || memory.rung[usize::from(self.sleeper)].load(Ordering::Relaxed) == announcement
+        {
             return None;
         }
-        rung.store(announcement, Ordering::Relaxed);
-        Some(self.address())
+        Some(ToRing { address: self.address(), announcement })
+    }
+
+    /// This process has rung it, and does not again for the same announcement. Behind the ring: one that fails, or in front of which a handler comes in, is made by
+    /// whoever sends next.
+    pub(crate) fn rang(&self, memory: &PairMemory, rung: &ToRing) {
+        memory.rung[usize::from(self.sleeper)].store(rung.announcement, Ordering::Relaxed);
     }
 
     fn is_asleep(&self) -> bool {
@@ -250,6 +269,7 @@ impl Slot {
         for words in [&self.own_receiver_says, &self.own_of_windows] {
             (0..8).for_each(|word| words.store(word, 0));
         }
+        self.own_receiver_says.store(HOLDER, first_claim(cookie));
         self.credit_word(receives).store(0);
         self.sent_returns().open_sender();
         self.received_returns().open_receiver();
@@ -409,5 +429,24 @@ impl Slot {
 
     pub(crate) fn set_own_rung(&self, bells: u64) {
         self.own_receiver_says.store_release(RUNG, bells);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_a_connection_from_before_claims_none_that_is_in_its_slot_now() {
+        let memory = PairMemory::new(Region::private(memory_bytes(1)), 1, 0);
+        let slot = memory.slot(0).unwrap();
+        slot.open(7, false);
+        // A child of fork has this number, too.
+        let of_child = first_claim(7);
+        assert_eq!(slot.claim(of_child), Some(of_child + 1));
+        assert_eq!(slot.claim(of_child), None, "its parent has used it since");
+        slot.open(8, false);
+        assert_eq!((slot.claim(of_child), slot.claim(of_child + 1)), (None, None));
+        assert_eq!(slot.claim(first_claim(8)), Some(first_claim(8) + 1));
     }
 }

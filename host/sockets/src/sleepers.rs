@@ -130,8 +130,16 @@ impl OwnBell {
         self.bell.as_fd()
     }
 
+    /// Whether it is this process's. A child has a copy where its parent's thread slept when a handler forked; what senders know of it is its parent's.
+    pub(crate) fn is_of_this_process(&self) -> bool {
+        self.made_by.is_this()
+    }
+
     /// Has the senders of one more connection in this memory know it.
     pub(crate) fn join(&self, memory: &PairMemory) {
+        if !self.is_of_this_process() {
+            return;
+        }
         let mut standing = locked(&self.standing);
         if let Some((_, uses)) = standing.places.iter_mut().find(|(place, _)| place.is(memory)) {
             *uses += 1;
@@ -143,6 +151,9 @@ impl OwnBell {
     }
 
     pub(crate) fn leave(&self, memory: &PairMemory) {
+        if !self.is_of_this_process() {
+            return;
+        }
         let mut standing = locked(&self.standing);
         let Some(at) = standing.places.iter().position(|(place, _)| place.is(memory)) else { return };
         standing.places[at].1 -= 1;
@@ -154,7 +165,7 @@ impl OwnBell {
 
     /// Says that a thread is about to sleep by it. What every sender stored before is seen afterwards, or it rings: look once more.
     pub fn announce(&self) {
-        {
+        if self.is_of_this_process() {
             let mut standing = locked(&self.standing);
             standing.asleep += 1;
             // Relaxed: only that it is another one.
@@ -172,6 +183,9 @@ impl OwnBell {
 
     /// The thread is awake.
     pub fn withdraw(&self) {
+        if !self.is_of_this_process() {
+            return;
+        }
         let mut standing = locked(&self.standing);
         standing.asleep = standing.asleep.saturating_sub(1);
         if standing.asleep == 0 {
@@ -203,20 +217,29 @@ impl Drop for OwnBell {
     }
 }
 
-/// Rings a bell, of whichever process.
+/// Rings a bell, of whichever process; false where it was not, and is to be rung again.
 #[cold]
-pub(crate) fn ring(address: &BellAddress) {
+pub(crate) fn ring(address: &BellAddress) -> bool {
     static RINGER: OfProcess<Option<Ringer>> = OfProcess::new();
-    let ringer = RINGER.get_or_init(|| Ringer::new().ok());
-    match ringer.and_then(Option::as_ref).map(|ringer| ringer.ring(address)) {
-        Some(Rung::Rung | Rung::Nobody) => {}
-        failed => tracing::debug!(?failed, "a sleeper was not woken"),
+    let ringer = RINGER.get_or_init(|| Ringer::new().ok()).and_then(Option::as_ref);
+    let is_rung = |rung| matches!(rung, Rung::Rung | Rung::Nobody);
+    if ringer.is_some_and(|ringer| is_rung(ringer.ring(address))) {
+        return true;
+    }
+    // There was no descriptor for it once, or the program has closed the one that it had.
+    match Ringer::new().map(|ringer| ringer.ring(address)) {
+        Ok(rung) if is_rung(rung) => true,
+        failed => {
+            tracing::debug!(?failed, "a sleeper was not woken");
+            false
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use beeline_mmio::Region;
+    use beeline_mmio::{MemoryOptions, Region, SharedMemory};
+    use rustix::process::WaitOptions;
 
     use super::*;
     use crate::memory::memory_bytes;
@@ -232,12 +255,42 @@ mod tests {
             let sender_s = there.other_sleeper(bell.id);
             assert!(sender_s.to_ring(&there).is_none(), "it is awake");
             bell.announce();
-            assert_eq!(sender_s.to_ring(&there), Some(bell.address()));
+            let to_ring = sender_s.to_ring(&there).unwrap();
+            assert_eq!(to_ring.address, bell.address());
+            assert!(sender_s.to_ring(&there).is_some(), "a ring that failed is made again");
+            sender_s.rang(&there, &to_ring);
             assert!(sender_s.to_ring(&there).is_none(), "once for an announcement");
             bell.withdraw();
             bell.leave(&here);
             ids.push(bell.id);
         }
         assert_eq!(ids, [ids[0]; 3], "the number is used again");
+    }
+
+    #[test]
+    fn child_takes_nothing_back_that_its_parent_has_announced() {
+        let bytes = memory_bytes(1);
+        let region = SharedMemory::create("beeline-test-sleeper", bytes, MemoryOptions::default()).unwrap();
+        let region = region.map_sparse().unwrap();
+        let (here, there) = (PairMemory::new(region.clone(), 1, 0), PairMemory::new(region, 1, 1));
+        let bell = OwnBell::new().unwrap();
+        bell.join(&here);
+        bell.announce();
+        match fork::fork().unwrap() {
+            fork::Fork::Child => {
+                // As what a sleep leaves behind does it, where a handler has forked.
+                bell.withdraw();
+                bell.announce();
+                bell.withdraw();
+                bell.leave(&here);
+                std::process::exit(0);
+            }
+            fork::Fork::Parent(child) => {
+                let ended =
+                    rustix::process::waitpid(rustix::process::Pid::from_raw(child), WaitOptions::empty());
+                assert_eq!(ended.unwrap().unwrap().1.exit_status(), Some(0));
+            }
+        }
+        assert!(there.other_sleeper(bell.id).to_ring(&there).is_some());
     }
 }

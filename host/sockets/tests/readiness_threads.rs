@@ -18,6 +18,7 @@ use nix::sys::signal::Signal;
 use readiness::*;
 use rustix::event::epoll::{self, EventFlags};
 use rustix::io::Errno;
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 const IN: EventFlags = EventFlags::IN;
 const ET: EventFlags = EventFlags::ET;
@@ -244,6 +245,58 @@ fn connection_that_begins_wakes_who_sleeps_without_a_bell_to_hear() {
             connection.send();
             assert_eq!(told.join().unwrap(), [0]);
         });
+    });
+}
+
+/// Whoever slept without a bell to hear is one of those that a sender wakes from then on, also if another of them woke for what began.
+#[test]
+fn connection_that_begins_wakes_everybody_who_sleeps_without_a_bell_to_hear() {
+    const ROUNDS: usize = 300;
+    const WAITERS: usize = 3;
+    watched(60, || {
+        for _ in 0..ROUNDS {
+            let mut fixture = Fixture::new();
+            let connection = Connection::up();
+            // By edges: who is told of one leaves nothing for which it would wake the next.
+            fixture.add(connection, IN | ET);
+            connection.0.may.store(false, Ordering::SeqCst);
+            let limit = Some(Duration::from_millis(1));
+            assert_eq!(fixture.set().wait(&mut Real::new(&fixture.epoll), &mut room(4), limit, NEVER), Ok(0));
+            let threads: [AtomicU32; WAITERS] = std::array::from_fn(|_| AtomicU32::new(0));
+            let number = fixture.sockets[0].0.as_raw_fd();
+            let (done, is_done) = std::sync::mpsc::channel();
+            thread::scope(|scope| {
+                for thread in &threads {
+                    let (fixture, done) = (&fixture, done.clone());
+                    scope.spawn(move || {
+                        // On one core: who wakes first has gone on before the kernel's next one has looked.
+                        let mut core = CpuSet::new();
+                        core.set(0);
+                        sched_setaffinity(None, &core).unwrap();
+                        thread
+                            .store(rustix::thread::gettid().as_raw_nonzero().get() as u32, Ordering::SeqCst);
+                        // Each takes one and does not come back, as one whose handler takes long.
+                        while !connection.take() {
+                            fixture.wait(4, NEVER).unwrap();
+                        }
+                        done.send(()).unwrap();
+                    });
+                }
+                let sleeps = |thread: &AtomicU32| {
+                    let thread = thread.load(Ordering::SeqCst);
+                    thread != 0 && is_asleep(thread)
+                };
+                while !threads.iter().all(sleeps) {
+                    thread::yield_now();
+                }
+                connection.0.may.store(true, Ordering::SeqCst);
+                assert_eq!(fixture.sets.begin(number, connection), Begin::Yes);
+                for _ in 0..WAITERS {
+                    connection.send();
+                    is_done.recv().unwrap();
+                }
+            });
+        }
     });
 }
 

@@ -51,6 +51,19 @@ fn parts(address: BellAddress) -> (SocketAddr, [u8; 16]) {
     (SocketAddr::from_abstract_name(name).unwrap(), bytes(token_low, token_high))
 }
 
+/// The kernel counts packets that are unread for who sent them: a socket that has rung so many bells is full, and theirs are empty.
+#[test]
+fn ringer_rings_more_bells_than_its_socket_has_room_for() {
+    const BELLS: usize = 600;
+    let bells: Vec<Bell> = (0..BELLS).map(|_| Bell::new().unwrap()).collect();
+    let ringer = Ringer::new().unwrap();
+    for bell in &bells {
+        assert_eq!(ringer.ring(&bell.address()), Rung::Rung);
+        assert!(is_readable(bell));
+    }
+    assert!(bells.iter().all(|bell| bell.clear() && !is_readable(bell)));
+}
+
 #[test]
 fn bell_is_readable_from_a_ring_until_it_is_cleared() {
     let (bell, ringer) = (Bell::new().unwrap(), Ringer::new().unwrap());

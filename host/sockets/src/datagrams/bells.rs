@@ -34,6 +34,9 @@ impl DatagramSocket {
         let is_it = |own: &Option<Arc<OwnBell>>| own.as_ref().is_some_and(|own| own.id() == bell.id());
         let Some(at) = bells.iter().position(is_it) else { return };
         bells[at] = None;
+        if !bell.is_of_this_process() {
+            return;
+        }
         let rung = rung(&bells);
         for incoming in &reader.incoming {
             incoming.live().slot().set_own_rung(rung);

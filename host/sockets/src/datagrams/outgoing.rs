@@ -272,6 +272,10 @@ impl Outgoing {
         if wants != 0 {
             // A set of the other side tells each arrival as an edge.
             self.live.slot().count_sent();
+            if self.needs_fence {
+                // A set that has announced itself looks at the count alone.
+                fence::order_all();
+            }
             self.wake_each(wants);
         }
     }
@@ -286,9 +290,12 @@ impl Outgoing {
             if last.as_ref().is_none_or(|(last, _)| *last != id) {
                 *last = Some((id, memory.other_sleeper(id)));
             }
-            if let Some(address) = last.as_ref().and_then(|(_, sleeper)| sleeper.to_ring(memory)) {
+            let Some((_, sleeper)) = last else { continue };
+            if let Some(to_ring) = sleeper.to_ring(memory)
+                && ring(&to_ring.address)
+            {
+                sleeper.rang(memory, &to_ring);
                 self.row.iter().for_each(|row| row.rang());
-                ring(&address);
             }
         }
     }

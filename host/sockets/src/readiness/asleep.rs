@@ -16,7 +16,7 @@ pub(crate) struct Announced<'a, S: Sleeper> {
 impl<S: Sleeper> Drop for Announced<'_, S> {
     fn drop(&mut self) {
         self.sleeper.withdraw();
-        self.asleep.0.fetch_sub(1, Ordering::Relaxed);
+        self.asleep.all.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -26,34 +26,46 @@ pub(crate) struct Silent<'a>(&'a Asleep);
 
 impl Drop for Silent<'_> {
     fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.silent.fetch_sub(1, Ordering::Relaxed);
+        self.0.all.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// How many threads sleep, or are about to.
 #[derive(Debug)]
-pub(crate) struct Asleep(AtomicU32);
+pub(crate) struct Asleep {
+    all: AtomicU32,
+    /// Of them those of which no sender knows.
+    silent: AtomicU32,
+}
 
 impl Asleep {
     pub(crate) fn new() -> Self {
-        Asleep(AtomicU32::new(0))
+        Asleep { all: AtomicU32::new(0), silent: AtomicU32::new(0) }
     }
 
     /// Announces one more. The caller looks once more behind it, sleeps, and drops what it gets.
     pub(crate) fn enter<'a, S: Sleeper>(&'a self, sleeper: &'a S) -> Announced<'a, S> {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.all.fetch_add(1, Ordering::Relaxed);
         sleeper.announce();
         Announced { asleep: self, sleeper }
     }
 
     /// One more, of a set of which no window is looked at: nobody rings it but the set, when that changes. The caller looks for that behind this.
     pub(crate) fn enter_silently(&self) -> Silent<'_> {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.all.fetch_add(1, Ordering::Relaxed);
+        self.silent.fetch_add(1, Ordering::Relaxed);
         Silent(self)
     }
 
+    /// Whether some of them are silent. Of a set whose first window has come each of them has to wake, and to announce itself: until then nobody makes the bell
+    /// unreadable by which the kernel wakes one behind the other. One that is missed looks for the window behind the set's lock.
+    pub(crate) fn has_silent(&self) -> bool {
+        self.silent.load(Ordering::Relaxed) > 0
+    }
+
     pub(crate) fn is_any(&self) -> bool {
-        self.0.load(Ordering::Relaxed) > 0
+        self.all.load(Ordering::Relaxed) > 0
     }
 
     /// For a thread that leaves the set, whatever it found: wakes another when `has_more` says that there is something to report.

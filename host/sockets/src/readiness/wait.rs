@@ -137,7 +137,11 @@ impl<W: Watched> Set<W> {
             return (told, false);
         };
         out.copy_within(at + 1..told, at);
-        self.clear_bell();
+        if self.has_active() && self.asleep.has_silent() {
+            std::thread::yield_now();
+        } else {
+            self.clear_bell();
+        }
         (told - 1, true)
     }
 

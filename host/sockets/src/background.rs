@@ -36,11 +36,12 @@ use crate::whose::Whose;
 
 /// Slots of a pair's memory: 4 GiB of addresses, of which only what is used is there.
 const SLOTS: u32 = 16_384;
-/// Connections that are asked for soon when something became known, at most, and for how long: behind that they wait for something else.
+/// Connections that are asked for soon when something became known, at most.
 const ASKED_AT_ONCE: usize = 64;
+/// For how long that is: an older one waits for something else.
+const YOUNG: Duration = Duration::from_millis(100);
 /// Between two questions for one of many connections, at least: each time all of them are looked at.
 const PAUSE_OF_MANY: Duration = Duration::from_millis(1);
-const YOUNG: Duration = Duration::from_millis(100);
 /// Until the domain's thread says that a process has gone whose end the kernel has told of.
 const GONE_SOON: Duration = Duration::from_millis(1);
 /// Until a question is looked at again that could not be answered yet.
@@ -287,7 +288,7 @@ struct Worker<'a> {
     /// The last order that was carried out.
     order: Order,
     wanted: Vec<Wanted>,
-    /// When they were asked for last because something became known.
+    /// When they are, or were, asked for because something became known.
     looked_again: Instant,
     least_pause: Duration,
     /// The memory of each process that this one shares connections with.
@@ -456,9 +457,11 @@ impl Worker<'_> {
         if news == 0 {
             return;
         }
-        // Whatever others say, and however fast, this is not often.
-        let soon = (self.looked_again + ASKED_AT_FIRST).max(now);
-        self.looked_again = soon;
+        // Whatever others say, and however fast, this is not often: what comes before the next time waits for that.
+        if self.looked_again <= now {
+            self.looked_again = (self.looked_again + ASKED_AT_FIRST).max(now);
+        }
+        let soon = self.looked_again;
         let young = self.wanted.iter_mut().filter(|wanted| !wanted.is_new && now - wanted.since < YOUNG);
         young.take(ASKED_AT_ONCE).for_each(|wanted| wanted.due = wanted.due.min(soon));
     }

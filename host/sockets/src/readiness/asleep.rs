@@ -37,11 +37,17 @@ pub(crate) struct Asleep {
     all: AtomicU32,
     /// Of them those of which no sender knows.
     silent: AtomicU32,
+    /// How often the bell may still be left readable for those.
+    patience: AtomicU32,
 }
+
+/// Wakes that leave the bell readable, at most, for a window that has begun. Each waits for a silent thread that the kernel has woken; one that has left its call by a jump
+/// is counted for ever.
+const PATIENCE: u32 = 10_000;
 
 impl Asleep {
     pub(crate) fn new() -> Self {
-        Asleep { all: AtomicU32::new(0), silent: AtomicU32::new(0) }
+        Asleep { all: AtomicU32::new(0), silent: AtomicU32::new(0), patience: AtomicU32::new(0) }
     }
 
     /// Announces one more. The caller looks once more behind it, sleeps, and drops what it gets.
@@ -58,10 +64,21 @@ impl Asleep {
         Silent(self)
     }
 
-    /// Whether some of them are silent. Of a set whose first window has come each of them has to wake, and to announce itself: until then nobody makes the bell
-    /// unreadable by which the kernel wakes one behind the other. One that is missed looks for the window behind the set's lock.
-    pub(crate) fn has_silent(&self) -> bool {
-        self.silent.load(Ordering::Relaxed) > 0
+    /// A window has begun, and the set is about to be rung: each silent thread has to wake, and to announce itself.
+    pub(crate) fn begin_to_wake(&self) {
+        self.patience.store(PATIENCE, Ordering::Relaxed);
+    }
+
+    /// Whether the bell stays readable: the kernel wakes one thread behind the other as long as it is, and some are silent still. One that is missed looks for the
+    /// window behind the set's lock.
+    pub(crate) fn keeps_bell_readable(&self) -> bool {
+        if self.silent.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let left = self.patience.load(Ordering::Relaxed);
+        // Relaxed, and no single step: threads that come at once take one from it.
+        self.patience.store(left.saturating_sub(1), Ordering::Relaxed);
+        left > 0
     }
 
     pub(crate) fn is_any(&self) -> bool {
@@ -82,5 +99,22 @@ impl Asleep {
             sleeper.ring();
         }
         sleeper.withdraw();
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thread_that_has_left_its_call_by_a_jump_does_not_keep_the_bell_readable_for_ever() {
+        let asleep = Asleep::new();
+        std::mem::forget(asleep.enter_silently());
+        for _ in 0..2 {
+            asleep.begin_to_wake();
+            let kept = (0..=PATIENCE).filter(|_| asleep.keeps_bell_readable()).count();
+            assert_eq!(kept, PATIENCE as usize);
+        }
     }
 }

@@ -293,6 +293,7 @@ impl<W: Watched> Set<W> {
         if self.asleep.is_any()
             && let Some(sleeper) = self.sleeper()
         {
+            self.asleep.begin_to_wake();
             sleeper.ring();
         }
     }

@@ -137,7 +137,7 @@ impl<W: Watched> Set<W> {
             return (told, false);
         };
         out.copy_within(at + 1..told, at);
-        if self.has_active() && self.asleep.has_silent() {
+        if self.has_active() && self.asleep.keeps_bell_readable() {
             std::thread::yield_now();
         } else {
             self.clear_bell();

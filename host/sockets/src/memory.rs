@@ -230,8 +230,7 @@ impl OtherSleeper {
         Some(ToRing { address: self.address(), announcement })
     }
 
-    /// This process has rung it, and does not again for the same announcement. Behind the ring: one that fails, or in front of which a handler comes in, is made by
-    /// whoever sends next.
+    /// This process has rung it, and does not again for the same announcement. Called behind the ring, so that whoever sends next makes one that failed.
     pub(crate) fn rang(&self, memory: &PairMemory, rung: &ToRing) {
         memory.rung[usize::from(self.sleeper)].store(rung.announcement, Ordering::Relaxed);
     }

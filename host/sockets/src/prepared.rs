@@ -25,7 +25,7 @@ pub(crate) fn place_descriptors_high() {
     }
 }
 
-/// Has the kernel lengthen the table of descriptors for such numbers, and register the process for barriers, if it has one thread: about 10 µs. What is not done
+/// Has the kernel lengthen the table of descriptors for such numbers, and register the process for barriers, if it has one thread. What is not done
 /// here the thread in the background waits for, and no thread of the program's. A child of fork has a table as long as the numbers in use.
 pub(crate) fn prepare() {
     // A folder has two links, and each thread is a folder in it.

@@ -44,8 +44,7 @@ fn table_of_a_process_with_threads_is_left_as_it_is() {
     assert_eq!(exit_of(child), Some(0));
 }
 
-/// The kernel waits for an answer to put an acknowledgement in, and sends no small message before the one before it is acknowledged. An answer by a window has
-/// none in it.
+/// The kernel holds an acknowledgement back for an answer that takes it along, which one by a window does not, and a small message until the one before it is acknowledged.
 #[test]
 fn what_goes_by_the_socket_is_acknowledged_where_the_answer_goes_by_a_window() {
     /// An eighth of what the kernel waits at least.

@@ -137,7 +137,7 @@ impl<P: PublishPort, V: ViewPort, W: WindowSink> Outgoing<P, V, W> {
     /// sent. It is asked behind the socket: what another writer has sent and the receiver has taken until then is in its count.
     ///
     /// # Errors
-    /// [`Unmoved`].
+    /// As [`Outgoing::go_up`], and [`Unmoved::NotTaken`].
     pub fn go_up_where_all_is_taken<S: Socket>(&mut self, socket: &mut S) -> Result<(), Unmoved<S::Error>> {
         self.go_up_if(socket, Self::has_receiver_all)
     }

@@ -199,8 +199,7 @@ impl Ringer {
         Ok(Ringer { socket: Descriptor::new(make_socket()?, Purpose::Bell) })
     }
 
-    /// Makes a bell readable. Two system calls that never wait, whatever its owner does; three more where many bells that were rung by this
-    /// ringer are unread.
+    /// Makes a bell readable. Two system calls that never wait, whatever its owner does; three more while bells that this ringer has rung fill its socket.
     pub fn ring(&self, address: &BellAddress) -> Rung {
         let socket = match self.socket.check() {
             Ok(socket) => socket,

@@ -18,6 +18,7 @@ static const struct test_case *const lists[] = { reading_cases, ending_cases, wa
 static const struct test_case *const datagram_lists[] = { datagram_cases, datagram_waiting_cases, datagram_holder_cases,
 	datagram_change_cases, datagram_group_cases };
 static const struct test_case *const unix_lists[] = { unix_cases };
+static const struct test_case *const rds_lists[] = { rds_cases };
 /* What begins by other calls than those of `connect_cold`, asks for what only TCP has, or for more room than such a stream has. */
 static const char *const of_tcp_alone[] = { "epoll_added_early", "options", "info", "names", "from", "zero_copy", "nonblocking",
 	"refused", "fast_open", "again", "itself", "reuse_port", "unaccepted", "unread",
@@ -53,6 +54,8 @@ static const struct test_case *find_case(const char *name)
 		one = find_case_in(lists, COUNT(lists), name);
 	if (!one)
 		one = find_case_in(datagram_lists, COUNT(datagram_lists), name);
+	if (!one)
+		one = find_case_in(rds_lists, COUNT(rds_lists), name);
 	if (one)
 		return one;
 	fprintf(stderr, "no case `%s`\n", name);
@@ -277,6 +280,7 @@ int main(int count, char **words)
 	if (count == 2 && strcmp(words[1], "--list") == 0) {
 		list(lists, COUNT(lists), "TCP");
 		list(datagram_lists, COUNT(datagram_lists), "UDP");
+		list(rds_lists, COUNT(rds_lists), "RDS");
 		list(unix_lists, COUNT(unix_lists), "AF_UNIX");
 		list_over_unix();
 		return 0;

@@ -72,6 +72,8 @@ extern const struct test_case reading_cases[], ending_cases[], waiting_cases[], 
 extern const struct test_case datagram_cases[], datagram_waiting_cases[], datagram_holder_cases[], datagram_change_cases[],
 	datagram_group_cases[];
 
+extern const struct test_case rds_cases[];
+
 /* Those of streams of AF_UNIX; others run over those, too, by their names behind `unix_`. */
 extern const struct test_case unix_cases[];
 /* Whether connections of this case are streams of AF_UNIX, and the name that such a listener has by a number. */

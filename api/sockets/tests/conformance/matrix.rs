@@ -119,7 +119,7 @@ pub fn check(rows: &[Row]) {
     let text = fs::read_to_string(&page).unwrap();
     let (before, rest) = text.split_once(BEGIN).expect("the page has a matrix");
     let (matrix, behind) = rest.split_once(END).expect("the matrix has an end");
-    let seen = ["TCP", "UDP", "AF_UNIX"].map(|protocol| table(rows, protocol));
+    let seen = ["TCP", "UDP", "RDS", "AF_UNIX"].map(|protocol| table(rows, protocol));
     let seen = format!("\n\n{}\n", seen.join("\n"));
     if matrix == seen {
         return;

@@ -51,7 +51,7 @@ pub(crate) fn sleep_rung(
     let mut watched = [PollFd::new(&socket, PollFlags::IN), PollFd::new(&ringing, PollFlags::IN)];
     let slept = process.sleep(&mut watched, left);
     if !watched[1].revents().is_empty() {
-        bell.clear();
+        bell.clear_at_next_sleep();
     }
     (slept, true)
 }

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex};
 
 use beeline_domain::{Bell, BellAddress, Ringer, Rung};
@@ -30,6 +30,8 @@ pub struct OwnBell {
     id: u16,
     bell: Bell,
     made_by: ThisProcess,
+    /// It was rung, and is cleared by the next announcement.
+    is_rung: AtomicBool,
     standing: Mutex<Standing>,
 }
 
@@ -86,7 +88,13 @@ impl OwnBell {
     }
 
     fn with(id: u16, bell: Bell) -> Arc<Self> {
-        Arc::new(OwnBell { id, bell, made_by: ThisProcess::get(), standing: Mutex::default() })
+        Arc::new(OwnBell {
+            id,
+            bell,
+            made_by: ThisProcess::get(),
+            is_rung: AtomicBool::new(false),
+            standing: Mutex::default(),
+        })
     }
 
     /// The calling thread's, made with its first sleep.
@@ -166,6 +174,10 @@ impl OwnBell {
     /// Says that a thread is about to sleep by it. What every sender stored before is seen afterwards, or it rings: look once more.
     pub fn announce(&self) {
         if self.is_of_this_process() {
+            // Before it is announced: whoever rings for this sleep rings afterwards. Relaxed: the thread's own, that has slept.
+            if self.is_rung.swap(false, Ordering::Relaxed) {
+                self.clear();
+            }
             let mut standing = locked(&self.standing);
             standing.asleep += 1;
             // Relaxed: only that it is another one.
@@ -196,6 +208,12 @@ impl OwnBell {
     /// Makes it unreadable until it is rung again.
     pub fn clear(&self) -> bool {
         self.bell.clear()
+    }
+
+    /// The same with the next announcement, for a bell of a thread, which nothing looks at before: who was woken has its message three system calls
+    /// earlier, and pays for them when it has answered.
+    pub fn clear_at_next_sleep(&self) {
+        self.is_rung.store(true, Ordering::Relaxed);
     }
 
     /// Wakes whoever sleeps by it.
@@ -265,6 +283,27 @@ mod tests {
             ids.push(bell.id);
         }
         assert_eq!(ids, [ids[0]; 3], "the number is used again");
+    }
+
+    #[test]
+    fn bell_of_a_thread_is_cleared_by_its_next_announcement_and_rung_behind_it() {
+        let is_rung = |bell: &OwnBell| {
+            use rustix::event::{PollFd, PollFlags, Timespec, poll};
+            poll(&mut [PollFd::new(&bell.bell(), PollFlags::IN)], Some(&Timespec::default())).unwrap() == 1
+        };
+        let bell = OwnBell::new().unwrap();
+        bell.announce();
+        bell.ring();
+        bell.clear_at_next_sleep();
+        bell.withdraw();
+        assert!(is_rung(&bell), "nothing is paid for yet");
+        bell.announce();
+        assert!(!is_rung(&bell), "it would not sleep");
+        bell.ring();
+        assert!(is_rung(&bell), "it would sleep for ever");
+        bell.withdraw();
+        bell.announce();
+        assert!(is_rung(&bell), "it is not known to be rung");
     }
 
     #[test]

@@ -154,6 +154,10 @@ impl Sleeper for Arc<OwnBell> {
         OwnBell::clear(self)
     }
 
+    fn clear_at_next_sleep(&self) {
+        OwnBell::clear_at_next_sleep(self);
+    }
+
     fn ring(&self) {
         OwnBell::ring(self);
     }

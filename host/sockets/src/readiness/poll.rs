@@ -282,7 +282,7 @@ impl<'a, C: Connections> Listed<'a, C> {
         };
         let is_rung = all.pop().is_some_and(|bell| bell.told != 0);
         if is_rung {
-            sleeper.clear();
+            sleeper.clear_at_next_sleep();
         }
         entries.copy_from_slice(&all);
         let ready = told - usize::from(is_rung) + self.tell(entries);

@@ -56,6 +56,11 @@ pub trait Sleeper: Send + Sync + 'static {
     /// Makes the bell unreadable. False where the descriptor is not the bell's any more.
     fn clear(&self) -> bool;
 
+    /// The same with the next announcement at the latest, where the bell stands in nothing that is looked at before.
+    fn clear_at_next_sleep(&self) {
+        self.clear();
+    }
+
     /// Rings its own bell, announced or not.
     fn ring(&self);
 }

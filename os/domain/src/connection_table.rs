@@ -13,6 +13,8 @@
 //! ([`crate::Registry`]), whose record locks are the evidence that they live.
 
 mod file;
+#[cfg(fuzzing)]
+pub(crate) mod fuzzed;
 mod words;
 
 use std::hash::Hasher;

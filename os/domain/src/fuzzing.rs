@@ -4,6 +4,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
+pub use crate::connection_table::fuzzed::{ConnectionSpot, ConnectionWords};
 use crate::name::Name;
 use crate::notices::Notices;
 use crate::outbox::Outbox;

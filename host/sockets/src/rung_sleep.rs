@@ -51,6 +51,7 @@ pub(crate) fn sleep_rung(
     let mut watched = [PollFd::new(&socket, PollFlags::IN), PollFd::new(&ringing, PollFlags::IN)];
     let slept = process.sleep(&mut watched, left);
     if !watched[1].revents().is_empty() {
+        // Where it is not this thread's bell any more, the next sleep finds that, and is by another.
         bell.clear_at_next_sleep();
     }
     (slept, true)

@@ -108,8 +108,9 @@ impl OwnBell {
         }
         OWN.with(|own| {
             let mut own = own.try_borrow_mut().map_err(|_| busy())?;
-            // A child of fork has its parent's, and makes its own.
-            if let Some(own) = own.as_ref().filter(|own| own.made_by.is_this()) {
+            // A child of fork has its parent's, and makes its own. So does a thread whose program has closed the bell's number, or has put another file there: senders
+            // ring nobody then. A sleep costs many times as much as this look.
+            if let Some(own) = own.as_ref().filter(|own| own.made_by.is_this() && own.is_whole()) {
                 return Ok(Arc::clone(own));
             }
             let new = OwnBell::new()?;
@@ -205,6 +206,11 @@ impl OwnBell {
         }
     }
 
+    /// Whether its descriptor is what it was.
+    pub fn is_whole(&self) -> bool {
+        self.bell.is_whole()
+    }
+
     /// Makes it unreadable until it is rung again.
     pub fn clear(&self) -> bool {
         self.bell.clear()
@@ -256,11 +262,16 @@ pub(crate) fn ring(address: &BellAddress) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
+    use std::time::Duration;
+
     use beeline_mmio::{MemoryOptions, Region, SharedMemory};
+    use rustix::event::{PollFd, PollFlags};
     use rustix::process::WaitOptions;
 
     use super::*;
     use crate::memory::memory_bytes;
+    use crate::poll::poll_for;
 
     #[test]
     fn sleeper_is_rung_that_has_the_number_of_one_that_was_rung_before() {
@@ -283,6 +294,46 @@ mod tests {
             ids.push(bell.id);
         }
         assert_eq!(ids, [ids[0]; 3], "the number is used again");
+    }
+
+    /// In a process of its own, where no other test takes a number.
+    fn in_child(test: impl FnOnce()) {
+        match fork::fork().unwrap() {
+            fork::Fork::Child => {
+                // There is no thread of the harness's here that would say what failed.
+                let tested = std::panic::catch_unwind(std::panic::AssertUnwindSafe(test));
+                std::process::exit(i32::from(tested.is_err()));
+            }
+            fork::Fork::Parent(child) => {
+                let ended =
+                    rustix::process::waitpid(rustix::process::Pid::from_raw(child), WaitOptions::empty());
+                assert_eq!(ended.unwrap().unwrap().1.exit_status(), Some(0));
+            }
+        }
+    }
+
+    #[test]
+    fn thread_whose_bell_was_closed_or_replaced_makes_another() {
+        let is_readable = |bell: &OwnBell| {
+            let mut ringing = [PollFd::new(&bell.bell, PollFlags::IN)];
+            poll_for(&mut ringing, Some(Duration::ZERO)).unwrap();
+            ringing[0].revents() == PollFlags::IN
+        };
+        in_child(|| {
+            let file = std::io::pipe().unwrap().0;
+            let mut before = OwnBell::of_this_thread().unwrap();
+            for is_replaced in [false, true] {
+                assert!(Arc::ptr_eq(&before, &OwnBell::of_this_thread().unwrap()));
+                let number = before.bell().as_raw_fd();
+                nix::unistd::close(number).unwrap();
+                let other = is_replaced.then(|| rustix::io::fcntl_dupfd_cloexec(&file, number).unwrap());
+                assert!(other.is_none_or(|other| other.as_raw_fd() == number));
+                let now = OwnBell::of_this_thread().unwrap();
+                assert!(now.address() != before.address() && !is_readable(&now));
+                assert!(ring(&now.address()) && is_readable(&now));
+                before = now;
+            }
+        });
     }
 
     #[test]
@@ -315,21 +366,13 @@ mod tests {
         let bell = OwnBell::new().unwrap();
         bell.join(&here);
         bell.announce();
-        match fork::fork().unwrap() {
-            fork::Fork::Child => {
-                // As what a sleep leaves behind does it, where a handler has forked.
-                bell.withdraw();
-                bell.announce();
-                bell.withdraw();
-                bell.leave(&here);
-                std::process::exit(0);
-            }
-            fork::Fork::Parent(child) => {
-                let ended =
-                    rustix::process::waitpid(rustix::process::Pid::from_raw(child), WaitOptions::empty());
-                assert_eq!(ended.unwrap().unwrap().1.exit_status(), Some(0));
-            }
-        }
+        in_child(|| {
+            // As what a sleep leaves behind does it, where a handler has forked.
+            bell.withdraw();
+            bell.announce();
+            bell.withdraw();
+            bell.leave(&here);
+        });
         assert!(there.other_sleeper(bell.id).to_ring(&there).is_some());
     }
 }

@@ -150,6 +150,10 @@ impl Sleeper for Arc<OwnBell> {
         OwnBell::withdraw(self);
     }
 
+    fn is_whole(&self) -> bool {
+        OwnBell::is_whole(self)
+    }
+
     fn clear(&self) -> bool {
         OwnBell::clear(self)
     }

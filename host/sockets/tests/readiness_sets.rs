@@ -406,6 +406,21 @@ impl Fixture {
 }
 
 #[test]
+fn thread_sleeps_for_short_at_a_set_whose_bell_was_closed() {
+    let fixture = Fixture::new();
+    let member = fixture.add(1, IN);
+    assert_eq!(fixture.sleepless_wait(), 0);
+    // As a program that closes every number.
+    nix::unistd::close(member.connection.first_sleeper().bell().as_raw_fd()).unwrap();
+    let mut kernel = Real::new(&fixture.epoll);
+    kernel.time = Time::steps_of_microseconds(100);
+    let limit = Duration::from_secs(1);
+    assert_eq!(fixture.set().wait(&mut kernel, &mut room(8), Some(limit), NEVER), Ok(0));
+    assert!(kernel.sleeps.iter().all(|sleep| sleep.unwrap() < limit / 100), "{:?}", kernel.sleeps);
+    assert_eq!(member.connection.sleepers(), 0);
+}
+
+#[test]
 fn limits_are_counted_from_where_the_call_began() {
     let fixture = Fixture::new();
     let member = fixture.add(1, IN);

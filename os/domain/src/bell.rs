@@ -165,6 +165,11 @@ impl Bell {
         self.address
     }
 
+    /// Whether its descriptor is the bell's still: nobody can ring it else. One system call.
+    pub fn is_whole(&self) -> bool {
+        self.socket.check_kind().is_ok()
+    }
+
     /// Makes it unreadable until it is rung again. Some system calls that never wait, more where it was rung more often. False where the
     /// descriptor is not the bell's any more, so that another bell is to be made: nothing was read then.
     pub fn clear(&self) -> bool {

@@ -43,6 +43,10 @@ impl Sleeper for Ringing {
         }
     }
 
+    fn is_whole(&self) -> bool {
+        true
+    }
+
     fn clear(&self) -> bool {
         *self.is_rung.lock().unwrap() = false;
         true

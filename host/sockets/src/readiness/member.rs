@@ -157,6 +157,10 @@ mod tests {
 
         fn withdraw(&self) {}
 
+        fn is_whole(&self) -> bool {
+            true
+        }
+
         fn clear(&self) -> bool {
             true
         }

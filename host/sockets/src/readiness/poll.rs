@@ -282,6 +282,7 @@ impl<'a, C: Connections> Listed<'a, C> {
         };
         let is_rung = all.pop().is_some_and(|bell| bell.told != 0);
         if is_rung {
+            // Where it is not this thread's bell any more, the next sleep finds that, and is by another.
             sleeper.clear_at_next_sleep();
         }
         entries.copy_from_slice(&all);

@@ -180,6 +180,16 @@ impl<W: Watched> Set<W> {
         }
     }
 
+    /// The sleeper of a set whose bell can be rung. A thread that is about to sleep asks for it: the program may have closed the bell's number.
+    pub(crate) fn whole_sleeper(&self) -> Option<&W::Sleeper> {
+        let sleeper = self.sleeper();
+        if sleeper.is_some_and(|sleeper| !sleeper.is_whole()) {
+            self.lose_bell();
+            return None;
+        }
+        sleeper
+    }
+
     /// The bell is not what it was: somebody closed its descriptor. From here on no sender can wake the set.
     #[cold]
     fn lose_bell(&self) {

@@ -205,8 +205,8 @@ impl<W: Watched> Set<W> {
             let Some(slept) = slept else { return Ok(ControlFlow::Continue(())) };
             return Ok(self.slept(out, slept?, call, kernel.now(), None));
         }
+        let sleeper = self.whole_sleeper();
         let is_unrung = self.prune();
-        let sleeper = self.sleeper();
         let announced = sleeper.map(|sleeper| self.asleep.enter(sleeper));
         let bound = (is_unrung || sleeper.is_none()).then_some(UNRUNG_SLEEP);
         // The last look: at windows, and at whether the bell is still one.

@@ -53,6 +53,9 @@ pub trait Sleeper: Send + Sync + 'static {
     /// Takes one announcement back. The sleeper stays announced while there are others.
     fn withdraw(&self);
 
+    /// Whether the descriptor is the bell's still. A thread asks that before it sleeps.
+    fn is_whole(&self) -> bool;
+
     /// Makes the bell unreadable. False where the descriptor is not the bell's any more.
     fn clear(&self) -> bool;
 

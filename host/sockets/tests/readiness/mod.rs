@@ -63,6 +63,10 @@ impl Sleeper for Own {
         }
     }
 
+    fn is_whole(&self) -> bool {
+        self.0.bell.is_whole()
+    }
+
     fn clear(&self) -> bool {
         self.0.bell.clear()
     }

@@ -321,6 +321,24 @@ fn forbidden_socket_gives_what_its_windows_have_and_then_what_the_kernel_has() {
 }
 
 #[test]
+fn window_stays_behind_a_datagram_to_another_host_and_not_behind_one_to_a_second_address_of_this() {
+    let (client, server) = pair("127.0.0.1:0");
+    // The first is of a network for documentation. Whether anything leads there is the kernel's to say.
+    for (address, stays) in [([192, 0, 2, 1], true), ([127, 0, 0, 2], false)] {
+        let other = SocketAddr::from((address, server.address().port()));
+        for _ in 0..2 {
+            let _ = client.send_pieces(Some(other), &[IoSlice::new(b"elsewhere")]);
+        }
+        let before = client.traffic().sent_by_window;
+        (0..300).for_each(|_| {
+            client.send(server.address(), b"z");
+            assert_eq!(server.receive().0, b"z");
+        });
+        assert_eq!(client.traffic().sent_by_window > before, stays, "{address:?}");
+    }
+}
+
+#[test]
 fn sleeper_is_woken_by_either_path() {
     let (client, server) = pair("127.0.0.1:0");
     let (to, from) = (server.address(), client.address());

@@ -70,6 +70,16 @@ pub fn is_of_this_host(address: IpAddr) -> bool {
     is_one && source_towards(address).is_ok_and(|source| source == address || address.is_loopback())
 }
 
+/// Whether datagrams to an address may come to a socket of this host: it is one of the host's, of everybody or of a group. The kernel lets a socket have no
+/// other address; where it lets a socket have any (`ip_nonlocal_bind`), or does not say, this is true of all.
+pub fn may_come_to_this_host(address: IpAddr) -> bool {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket = rustix::net::socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
+    let bound =
+        socket.and_then(|socket| rustix::net::bind(Descriptor::from(socket), &SocketAddr::new(address, 0)));
+    bound != Err(Errno::ADDRNOTAVAIL)
+}
+
 /// Whether a program that sets this option on a socket of UDP asks for nothing that a path beside the kernel's could not give. Others than those of TCP
 /// ([`crate::is_neutral`]): one that lets sockets share a port changes whose a datagram is.
 ///

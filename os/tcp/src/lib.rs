@@ -48,7 +48,9 @@ mod unix;
 
 pub use bytes::{Peeked, TakeError, peek, reset, room, send, take};
 pub use counts::{CountError, Side, given, state, taken};
-pub use datagrams::{is_neutral_for_datagrams, is_of_this_host, is_udp, receiver, source_towards};
+pub use datagrams::{
+    is_neutral_for_datagrams, is_of_this_host, is_udp, may_come_to_this_host, receiver, source_towards,
+};
 pub use ends::{NoOtherSocket, OtherSocket, cookie, established, is_tcp, netns_cookie, other_socket};
 pub use find::{find, is_supported};
 pub use listed::Listed;

@@ -4,8 +4,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
 use beeline_tcp::{
-    NoOtherSocket, Tuple, cookie, is_neutral_for_datagrams, is_tcp, is_udp, netns_cookie, receiver,
-    source_towards,
+    NoOtherSocket, Tuple, cookie, is_neutral_for_datagrams, is_tcp, is_udp, may_come_to_this_host,
+    netns_cookie, receiver, source_towards,
 };
 use rustix::io::Errno;
 use rustix::net::AddressFamily;
@@ -106,4 +106,25 @@ fn socket_says_which_protocol_it_has_and_options_that_share_a_port_are_not_neutr
     assert!(!is_neutral_for_datagrams(libc::IPPROTO_IP, libc::IP_ADD_MEMBERSHIP));
     assert!(!is_neutral_for_datagrams(libc::IPPROTO_UDP, 104));
     assert!(is_neutral_for_datagrams(libc::SOL_SOCKET, libc::SO_RCVBUF));
+}
+
+#[test]
+fn addresses_of_this_host_of_groups_and_of_everybody_may_come_here_and_those_of_others_do_not() {
+    let comes = |text: &str| may_come_to_this_host(text.parse::<IpAddr>().unwrap());
+    for here in [
+        "127.0.0.1",
+        "127.3.2.1",
+        "0.0.0.0",
+        "224.0.0.1",
+        "255.255.255.255",
+        "127.255.255.255",
+        "::1",
+        "::",
+        "ff02::1",
+    ] {
+        assert!(comes(here), "{here}");
+    }
+    for elsewhere in ["192.0.2.1", "198.51.100.7", "2001:db8::1", "::ffff:192.0.2.1"] {
+        assert!(!comes(elsewhere), "{elsewhere}");
+    }
 }

@@ -8,6 +8,7 @@
 
 mod bells;
 mod calls;
+mod elsewhere;
 pub(crate) mod flow;
 mod incoming;
 mod kept;

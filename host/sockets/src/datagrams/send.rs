@@ -117,10 +117,16 @@ fn by_kernel(claim: Claim, flow: Option<Arc<Flow>>) -> Step {
 }
 
 /// One goes by the kernel to an address without a window. Groups, everybody and other addresses of this host may be another name of a socket that has one: what goes by
-/// that must not come before what went by the kernel earlier, so such a socket has no window any more.
+/// that must not come before what went by the kernel earlier, so such a socket has no window any more. Another host's address is no name of a socket of this one.
 fn passes_by(writer: &mut Writer, to: SocketAddr) {
-    writer.outgoing.retain_mut(|outgoing| {
-        let may_be_the_same = outgoing.remote().port() == to.port();
+    let has_port = |outgoing: &Outgoing| outgoing.remote().port() == to.port();
+    if !writer.outgoing.iter().any(has_port) {
+        return;
+    }
+    let Writer { outgoing, elsewhere, .. } = writer;
+    let is_here = !elsewhere.has(to.ip());
+    outgoing.retain_mut(|outgoing| {
+        let may_be_the_same = has_port(outgoing) && (is_here || elsewhere.has(outgoing.remote().ip()));
         if may_be_the_same {
             outgoing.is_passed_by();
             outgoing.flow.forbid(Why::OtherWriter);

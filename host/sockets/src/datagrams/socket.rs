@@ -13,6 +13,7 @@ use beeline_domain::ConnectionEnds;
 use beeline_socket_rules::Why;
 use rustix::io::Errno;
 
+use super::elsewhere::Elsewhere;
 use super::flow::Flow;
 use super::incoming::Incoming;
 use super::outgoing::Outgoing;
@@ -89,6 +90,7 @@ pub(crate) struct Writer {
     pub(crate) last: usize,
     /// Where pieces of a datagram are put together.
     pub(crate) whole: Vec<u8>,
+    pub(crate) elsewhere: Elsewhere,
 }
 
 /// What went over a socket of UDP since it was worth it, in datagrams.

@@ -1,9 +1,9 @@
 //! The sender's part where bytes go back that nobody has received: it says how many it has sent, and leaves the socket to what comes back (`debts.rs`).
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use beeline_domain::high_copy;
+use beeline_domain::HighCopy;
 use rustix::io::Errno;
 
 use crate::deaths::own_socket;
@@ -91,12 +91,12 @@ impl Endpoint {
     }
 
     /// A descriptor of the library's own for its socket, if its number still has that.
-    pub(crate) fn duplicate(&self) -> Result<OwnedFd, Errno> {
+    pub(crate) fn duplicate(&self) -> Result<HighCopy, Errno> {
         let socket = own_socket(self.number.load(Ordering::Relaxed))?;
         if beeline_tcp::cookie(&socket)? != self.cookie.load(Ordering::Relaxed) {
             return Err(Errno::BADF);
         }
-        Ok(high_copy(socket.as_fd()).unwrap_or(socket))
+        Ok(HighCopy::instead_of(socket))
     }
 
     /// Whether the bytes of its program wait behind some that come back.

@@ -3,11 +3,11 @@
 //! It is started with the first connection that is worth it, and sleeps while nobody is looked for. No call of the program's waits for it.
 
 use std::collections::BTreeMap;
-use std::os::fd::{OwnedFd, RawFd};
+use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use beeline_domain::{Agreed, ConnectionEnds, Domain, DomainConfig, Met, Pairs, Peer, PeerId};
+use beeline_domain::{Agreed, ConnectionEnds, Domain, DomainConfig, HighCopy, Met, Pairs, Peer, PeerId};
 use beeline_mmio::{MemoryOptions, Region, SharedMemory};
 use beeline_socket_rules::{Board, Order, Row, Run, Why};
 use rustix::event::{PollFd, PollFlags};
@@ -26,7 +26,7 @@ use crate::forks;
 use crate::held;
 use crate::lock::{Held, locked};
 use crate::memory::{PairMemory, memory_bytes};
-use crate::poll::poll_for;
+use crate::poll::{poll_for, sleep_for};
 use crate::prepared::{place_descriptors_high, prepare};
 use crate::readiness::Sets;
 use crate::sleepers::{OwnBell, ring};
@@ -294,7 +294,7 @@ struct Worker<'a> {
     /// The memory of each process that this one shares connections with.
     memories: BTreeMap<PeerId, (Peer, PairMemory)>,
     /// What is readable when one of these processes has ended.
-    ends: Vec<(PeerId, OwnedFd)>,
+    ends: Vec<(PeerId, HighCopy)>,
     talk: Talk,
     /// Processes that have ended, until the domain says so too.
     dying: Vec<PeerId>,
@@ -416,6 +416,11 @@ impl Worker<'_> {
         };
         let (full, looked_at) = debts::waited_for();
         let left = left.into_iter().chain(looked_at).chain(at_most).min();
+        if !self.bell.is_whole() {
+            // The program has closed numbers of the library's, or has other files there: nobody can ring, and all is looked at now and then.
+            sleep_for(left.map_or(POSTPONED_FOR, |left| left.min(POSTPONED_FOR)));
+            return true;
+        }
         let ringing = self.bell.bell();
         let ends = self.ends.iter().map(|(_, end)| PollFd::new(end, PollFlags::IN));
         let notifications = self.pairs.notifications();
@@ -429,7 +434,8 @@ impl Worker<'_> {
             watched[1..].iter().map(|end| !end.revents().is_empty()).collect::<Vec<_>>().into_iter();
         let is_rung = !watched[0].revents().is_empty();
         let ended = self.ends.extract_if(.., |_| has_ended.next() == Some(true));
-        self.dying.extend(ended.map(|(id, _)| id));
+        // One whose number the program has closed says nothing.
+        self.dying.extend(ended.filter(|(_, end)| end.is_whole()).map(|(id, _)| id));
         if is_rung {
             self.bell.clear();
         }

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use beeline_domain::high_copy;
+use beeline_domain::HighCopy;
 use beeline_ledger::Path;
 use beeline_socket_rules::Why;
 use beeline_stream::{Failure, TcpError};
@@ -129,7 +129,7 @@ impl Endpoint {
 
     /// Has bytes given to the socket before all others, by whoever pays.
     fn owe(&self, writer: &mut Writer, bytes: VecDeque<u8>, socket: BorrowedFd<'_>) {
-        let (Some(agreed), Ok(socket)) = (&writer.slot, high_copy(socket)) else {
+        let (Some(agreed), Ok(socket)) = (&writer.slot, HighCopy::of(socket)) else {
             writer.failed =
                 Some(self.reset(socket, &"there is no descriptor to send its window's bytes with"));
             return;

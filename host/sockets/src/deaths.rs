@@ -8,7 +8,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering;
 
-use beeline_domain::{Peer, PeerId, high_copy};
+use beeline_domain::{HighCopy, Peer, PeerId};
 use beeline_ledger::Path;
 use beeline_tcp::State;
 use rustix::io::Errno;
@@ -18,11 +18,11 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pid
 use crate::endpoint::Endpoint;
 
 /// Something that is readable when the process has ended; none where the kernel has no such thing, or it has ended already.
-pub(crate) fn end_of(peer: &Peer) -> Option<OwnedFd> {
+pub(crate) fn end_of(peer: &Peer) -> Option<HighCopy> {
     let pid = Pid::from_raw(peer.pid().cast_signed())?;
     let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
     // As long as it lives, nobody else has its number.
-    peer.is_alive().then(|| high_copy(pidfd.as_fd()).unwrap_or(pidfd))
+    peer.is_alive().then(|| HighCopy::instead_of(pidfd))
 }
 
 impl Endpoint {

@@ -7,11 +7,10 @@
 
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use beeline_domain::{Peer, high_copy};
+use beeline_domain::{HighCopy, Peer};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
@@ -33,7 +32,7 @@ pub(crate) const BETWEEN_LOOKS: Duration = Duration::from_micros(100);
 /// Those of each process of a family; a child's are its parent's, which pays them.
 static DEBTS: OfProcess<Mutex<Vec<Arc<Mutex<Debt>>>>> = OfProcess::new();
 /// A set of the kernel's that is readable when one of their sockets may have room. Who sleeps on it has no socket: a child of fork closes all of them.
-static ROOM: OfProcess<Option<OwnedFd>> = OfProcess::new();
+static ROOM: OfProcess<Option<HighCopy>> = OfProcess::new();
 /// Sockets that one look takes out of it; others keep it readable.
 const ROOMS: usize = 16;
 
@@ -44,7 +43,7 @@ pub(crate) struct Debt {
     /// The process at the other end; none where it is this one.
     peer: Option<Peer>,
     /// Let go with the last byte: a program that closes its number ends the connection by that.
-    socket: Option<OwnedFd>,
+    socket: Option<HighCopy>,
     /// Whether [`ROOM`] tells of its socket.
     is_watched: bool,
     /// The question that was answered.
@@ -74,10 +73,10 @@ pub(crate) fn pay() -> bool {
     debts.is_empty()
 }
 
-fn room() -> Option<&'static OwnedFd> {
+fn room() -> Option<&'static HighCopy> {
     let make = || {
         let room = epoll::create(CreateFlags::CLOEXEC).ok()?;
-        Some(high_copy(room.as_fd()).unwrap_or(room))
+        Some(HighCopy::instead_of(room))
     };
     ROOM.get_or_init(make)?.as_ref()
 }
@@ -151,7 +150,7 @@ impl Debt {
         returns: Returns,
         number: u64,
         may_come: u64,
-        socket: OwnedFd,
+        socket: HighCopy,
         peer: Option<Peer>,
     ) -> Self {
         Debt {
@@ -172,7 +171,7 @@ impl Debt {
     }
 
     /// Bytes that this process sends anew by itself, to this socket.
-    pub(crate) fn owing(returns: Returns, bytes: VecDeque<u8>, socket: OwnedFd) -> Self {
+    pub(crate) fn owing(returns: Returns, bytes: VecDeque<u8>, socket: HighCopy) -> Self {
         let debt = Debt::new(returns, 0, 0, socket, None);
         Debt { owed: bytes, is_over: true, ..debt }
     }
@@ -305,7 +304,7 @@ impl Debt {
     }
 
     /// A process that is killed now would leave an end behind bytes that are not all: its socket is one that is reset then.
-    fn linger(&mut self, socket: &OwnedFd) {
+    fn linger(&mut self, socket: &HighCopy) {
         if !self.owed.is_empty() && self.lingers.is_none() {
             self.lingers = sockopt::socket_linger(socket).ok();
             let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
@@ -321,6 +320,7 @@ impl Debt {
 mod tests {
     use std::io::Read;
     use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsFd;
 
     use beeline_mmio::Region;
 
@@ -338,7 +338,7 @@ mod tests {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let other = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let number = returns.ask();
-        let socket = OwnedFd::from(listener.accept().unwrap().0);
+        let socket = HighCopy::instead_of(listener.accept().unwrap().0.into());
         let debt = Debt::new(returns.clone(), number, may_come, socket, None);
         (debt, returns, other)
     }
@@ -398,7 +398,7 @@ mod tests {
             returns.put(number, &[7; PLACE_BYTES]);
             assert!(!debt.tend());
         }
-        let program_s = debt.socket.as_ref().unwrap().try_clone().unwrap();
+        let program_s = debt.socket.as_ref().unwrap().as_fd().try_clone_to_owned().unwrap();
         assert_eq!(sockopt::socket_linger(&program_s), Ok(Some(Duration::ZERO)));
         returns.end(debt.number);
         let mut out = vec![0; PLACE_BYTES * number as usize];

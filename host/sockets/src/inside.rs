@@ -8,11 +8,11 @@
 //! A handler that jumps out of a call (`siglongjmp`) leaves its thread noted. So who closes waits until each of them has seen that, which is
 //! once its bell is rung; one that has not after a while is none.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use beeline_domain::high_copy;
+use beeline_domain::HighCopy;
 
 use crate::endpoint::{Endpoint, Stage};
 use crate::endpoints::endpoint;
@@ -39,7 +39,7 @@ pub(crate) struct Inside<'a> {
     /// The cookie of the connection at which the call is noted.
     noted: Option<u64>,
     may_be_last: bool,
-    kept: Option<Arc<OwnedFd>>,
+    kept: Option<Arc<HighCopy>>,
 }
 
 impl<'a> Inside<'a> {
@@ -89,18 +89,20 @@ impl<'a> Inside<'a> {
 
     /// Whether the call may go on in the endpoint, whose lock it has: the number is what it was, or the connection was kept for the call.
     #[inline]
-    pub(crate) fn holds(&mut self, claim: Claim) -> bool {
-        claim.holds() || self.goes_on()
+    pub(crate) fn holds(&mut self, claim: Claim, waiters: &mut Waiters) -> bool {
+        claim.holds() || self.goes_on(waiters)
     }
 
     #[cold]
-    fn goes_on(&mut self) -> bool {
+    fn goes_on(&mut self, waiters: &mut Waiters) -> bool {
         if self.kept.is_none()
             && let Some(cookie) = self.noted
             && self.endpoint.is_connection(cookie)
             && let Some(kept) = &mut *locked(&self.endpoint.kept)
         {
             kept.seen_by.push(this_thread());
+            // One that comes late was forgotten. The connection is not ended under it.
+            waiters.add(this_thread());
             self.kept = Some(Arc::clone(&kept.socket));
         }
         self.kept.is_some()
@@ -141,8 +143,8 @@ impl Endpoint {
                 return false;
             }
             // Without a descriptor for it the connection ends under them.
-            let Ok(copy) = high_copy(socket) else { return false };
-            self.number.store(copy.as_raw_fd(), Ordering::Relaxed);
+            let Ok(copy) = HighCopy::of(socket) else { return false };
+            self.number.store(copy.as_fd().as_raw_fd(), Ordering::Relaxed);
             *locked(&self.kept) = Some(Kept::new(copy));
             self.is_kept.store(true, Ordering::Relaxed);
         }
@@ -156,10 +158,10 @@ impl Endpoint {
     /// As [`Self::keep`], of a handler that has interrupted a call of its own thread.
     #[cold]
     pub(crate) fn keep_for_interrupted(&self, socket: BorrowedFd<'_>) {
-        if let (false, Ok(copy)) = (is_held_here(&self.kept), high_copy(socket))
+        if let (false, Ok(copy)) = (is_held_here(&self.kept), HighCopy::of(socket))
             && put_off_end(self.index)
         {
-            self.number.store(copy.as_raw_fd(), Ordering::Relaxed);
+            self.number.store(copy.as_fd().as_raw_fd(), Ordering::Relaxed);
             *locked(&self.kept) = Some(Kept::new(copy));
             self.is_kept.store(true, Ordering::Relaxed);
         }
@@ -183,7 +185,7 @@ impl Endpoint {
     }
 
     /// The socket that was kept, once no call waits any more.
-    fn take_kept(&self) -> Option<Arc<OwnedFd>> {
+    fn take_kept(&self) -> Option<Arc<HighCopy>> {
         let reader = self.lock_reader();
         let writer = self.lock_writer();
         if !reader.inside.is_empty() || !writer.inside.is_empty() {

@@ -4,7 +4,7 @@
 use std::os::fd::AsFd;
 use std::sync::OnceLock;
 
-use beeline_domain::{high_copy, place_descriptors_above};
+use beeline_domain::{HighCopy, place_descriptors_above};
 use beeline_mmio::membarrier;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::stat;
@@ -36,7 +36,7 @@ pub(crate) fn prepare() {
     place_descriptors_high();
     // Both are closed at once; the table stays as long as it is.
     if let Ok(any) = eventfd(0, EventfdFlags::CLOEXEC) {
-        let _ = high_copy(any.as_fd());
+        let _ = HighCopy::of(any.as_fd());
     }
     if !membarrier::is_registered() {
         // Where the kernel has none, the domain says so.

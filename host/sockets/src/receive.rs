@@ -131,7 +131,7 @@ impl Endpoint {
                 return Step::Turn(Turn::Done(Err(if waits { Errno::INTR } else { Errno::AGAIN })));
             }
             let mut reader = self.lock_reader();
-            if !waiting.inside.holds(claim) {
+            if !waiting.inside.holds(claim, &mut reader.inside) {
                 return Step::done_or_again(got.bytes);
             }
             let is_kept = waiting.inside.is_kept();

@@ -105,7 +105,7 @@ impl Endpoint {
                 return Step::Turn(Turn::Done(self.put_off(socket, waits, &mut given)));
             }
             let mut writer = self.lock_writer();
-            if !inside.holds(claim) {
+            if !inside.holds(claim, &mut writer.inside) {
                 return Step::done_or_again(given.total);
             }
             let socket = inside.socket();

@@ -1,9 +1,9 @@
 //! Threads whose calls wait at an endpoint, and the socket that is kept for them.
 
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use beeline_domain::HighCopy;
 use smallvec::SmallVec;
 
 use crate::poll::sleep_for;
@@ -19,21 +19,25 @@ pub(crate) struct Waiters(pub SmallVec<[usize; 2]>);
 /// The socket of a connection whose number was closed while calls waited at it.
 #[derive(Debug)]
 pub(crate) struct Kept {
-    pub socket: Arc<OwnedFd>,
+    pub socket: Arc<HighCopy>,
     /// Threads that go on by it.
     pub seen_by: SmallVec<[usize; 4]>,
 }
 
 impl Kept {
     /// By a number of the library's own.
-    pub(crate) fn new(socket: OwnedFd) -> Self {
+    pub(crate) fn new(socket: HighCopy) -> Self {
         Kept { socket: Arc::new(socket), seen_by: SmallVec::new() }
     }
 
-    /// In a child, which none of the calls came to: its copy of the socket would keep the connection, or the port.
+    /// In a child, which none of the calls came to: its copy of the socket would keep the connection, or the port. Threads of its parent that go on by the socket are owners
+    /// of it for ever here, so it is closed under them. Only the thread that forks, in a handler, comes back to its call.
     pub(crate) fn drop_of_parent(kept: &Mutex<Option<Kept>>) {
-        if let Ok(mut kept) = kept.try_lock() {
-            *kept = None;
+        if let Ok(mut kept) = kept.try_lock()
+            && let Some(kept) = kept.take()
+            && !kept.seen_by.contains(&this_thread())
+        {
+            kept.socket.close_in_child();
         }
     }
 }

@@ -96,16 +96,6 @@ pub fn place_descriptors_above(lowest: RawFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives an open file of the program's a second number as descriptors of the library have one ([`place_descriptors_above`]), or another where none
-/// of those is free. It is closed on exec, and belongs to the caller.
-///
-/// # Errors
-/// The process is out of descriptors.
-pub fn high_copy(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    let copy = rustix::io::fcntl_dupfd_cloexec(fd, lowest());
-    Ok(copy.or_else(|_| rustix::io::fcntl_dupfd_cloexec(fd, 0))?)
-}
-
 /// The lowest number that a new descriptor may have.
 pub(crate) fn lowest() -> RawFd {
     // Relaxed: a number alone.

@@ -346,6 +346,30 @@ static void close_under_server(struct side *s)
 	meet(s);
 }
 
+/* The address is free once the receive has returned, whether a child was made meanwhile that lives on. */
+static void fork_under_server(struct side *s)
+{
+	struct name own = { .length = sizeof own.of };
+	struct receiving receiving;
+	open_connected(s);
+	MUST(getsockname(s->fd, (struct sockaddr *)&own.of, &own.length));
+	start_receiving(&receiving, s->fd);
+	SAY(close(s->fd));
+	pid_t child = MUST(fork());
+	if (child == 0) {
+		pause();
+		_exit(0);
+	}
+	meet(s);
+	pthread_join(receiving.thread, NULL);
+	say(s, "received %d", receiving.got);
+	s->fd = MUST(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+	SAY(bind(s->fd, (struct sockaddr *)&own.of, own.length));
+	MUST(kill(child, SIGKILL));
+	MUST(waitpid(child, NULL, 0));
+	meet(s);
+}
+
 static void shutdown_under_server(struct side *s)
 {
 	struct receiving receiving;
@@ -379,6 +403,7 @@ const struct test_case datagram_holder_cases[] = {
 	{ "udp_dup_unread", ANYWHERE, true, dup_unread_server, fork_unread_client, "`dup` with unread datagrams" },
 	{ "udp_passed", TWO_PROCESSES, true, passed_server, waiting_client, "`SCM_RIGHTS` to another process and back" },
 	{ "udp_close_under", ANYWHERE, true, close_under_server, one_number_client, "`close` while another thread receives" },
+	{ "udp_fork_under", TWO_PROCESSES, true, fork_under_server, one_number_client, "`close` while another thread receives, then `fork`" },
 	{ "udp_shutdown_under", ANYWHERE, true, shutdown_under_server, one_number_client, "`shutdown` while another thread receives" },
 	{ 0 },
 };

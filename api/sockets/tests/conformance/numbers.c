@@ -126,6 +126,74 @@ static void close_range_server(struct side *s)
 		exchange(s, s->fd);
 }
 
+/* Numbers that are not the program's, those of the library among them: each is closed, or is a pipe's that nothing comes by. */
+static void take_others(struct side *s, int set, bool by_pipe)
+{
+	const int own[] = { s->fd, s->listener, s->to_other, s->from_other, s->memory, s->out ? fileno(s->out) : -1, set };
+	int ways[2];
+	MUST(pipe(ways));
+	for (int number = 3; number < 9000; number++) {
+		bool is_own = number == ways[0] || number == ways[1];
+		for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+			is_own |= number == own[i];
+		if (!is_own && fcntl(number, F_GETFD) >= 0) {
+			if (by_pipe)
+				MUST(dup2(ways[0], number));
+			else
+				close(number);
+		}
+	}
+}
+
+/* A message for each way of waiting, which comes when the server sleeps. */
+enum { WAYS = 3, ROUNDS = 4 };
+
+static void send_to_sleepers_client(struct side *s)
+{
+	for (int i = 0; i < ROUNDS * WAYS; i++) {
+		hear(s);
+		wait_asleep(s);
+		SAY(send_all(s->fd, "news", 4));
+	}
+	exchange(s, s->fd);
+}
+
+static void sleep_each_way(struct side *s, int set)
+{
+	char bytes[4];
+	for (int i = 0; i < WAYS; i++) {
+		tell(s);
+		if (i == 1)
+			wait_readable(s->fd);
+		if (i == 2)
+			say_ready(s, set, -1);
+		SAY(receive_all(s->fd, bytes, sizeof bytes));
+	}
+}
+
+static void numbers_taken_server(struct side *s, bool by_pipe)
+{
+	struct epoll_event event = { EPOLLIN, { .u64 = 5 } };
+	int set = MUST(epoll_create1(EPOLL_CLOEXEC));
+	MUST(epoll_ctl(set, EPOLL_CTL_ADD, s->fd, &event));
+	for (int i = 0; i < ROUNDS; i++) {
+		if (i == 1)
+			take_others(s, set, by_pipe);
+		sleep_each_way(s, set);
+	}
+	exchange(s, s->fd);
+}
+
+static void others_closed_server(struct side *s)
+{
+	numbers_taken_server(s, false);
+}
+
+static void others_replaced_server(struct side *s)
+{
+	numbers_taken_server(s, true);
+}
+
 void put_number(int by, int fd)
 {
 	char room[CMSG_SPACE(sizeof fd)] = { 0 };
@@ -262,6 +330,8 @@ const struct test_case numbers_cases[] = {
 	{ "dup_over", ANYWHERE, false, dup_over_server, dup_over_client, "`dup2` of a connection over another one with unread bytes" },
 	{ "used_again", TWO_PROCESSES, false, used_again_server, used_again_client, "a number that is closed and used again" },
 	{ "close_range", ANYWHERE, false, close_range_server, close_range_client, "`close_range`" },
+	{ "others_closed", TWO_PROCESSES, false, others_closed_server, send_to_sleepers_client, "`close` of every number that the program does not know" },
+	{ "others_replaced", TWO_PROCESSES, false, others_replaced_server, send_to_sleepers_client, "`dup2` over every number that the program does not know" },
 	{ "passed", TWO_PROCESSES, true, passed_server, passed_client, "`SCM_RIGHTS` to another process and back" },
 	{ "passed_unread", ANYWHERE, false, passed_unread_server, exchanging_client, "`SCM_RIGHTS` with unread bytes" },
 	{ "stream", ANYWHERE, false, stream_server, stream_client, "`fdopen`, `fgets`, `fputs`, `fclose`" },

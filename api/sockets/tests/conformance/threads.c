@@ -146,6 +146,35 @@ static void close_under_server(struct side *s)
 	say_bytes(s, "bytes", &worker.byte, 1);
 }
 
+static void fork_under_client(struct side *s)
+{
+	close_under_client(s);
+	meet(s);
+}
+
+/* A child that was made meanwhile has nothing of the connection, and lives on when the receive returns. */
+static void fork_under_server(struct side *s)
+{
+	pthread_t thread;
+	struct worker worker = { .fd = s->fd };
+	start(&thread, receive_one, &worker);
+	wait_worker_asleep(&worker);
+	SAY(close(s->fd));
+	s->fd = -1;
+	pid_t child = MUST(fork());
+	if (child == 0) {
+		pause();
+		_exit(0);
+	}
+	meet(s);
+	pthread_join(thread, NULL);
+	say(s, "received: %ld", worker.result);
+	say_bytes(s, "bytes", &worker.byte, 1);
+	meet(s);
+	MUST(kill(child, SIGKILL));
+	MUST(waitpid(child, NULL, 0));
+}
+
 static void reused_under_client(struct side *s)
 {
 	meet(s);
@@ -315,6 +344,7 @@ const struct test_case threads_cases[] = {
 	{ "readers", ANYWHERE, false, readers_server, readers_client, "threads that read from one connection" },
 	{ "thread_each", ANYWHERE, true, thread_each_server, thread_each_client, "a thread for each connection" },
 	{ "close_under", ANYWHERE, false, close_under_server, close_under_client, "`close` while another thread receives" },
+	{ "fork_under", TWO_PROCESSES, false, fork_under_server, fork_under_client, "`close` while another thread receives, then `fork`" },
 	{ "reused_under", TWO_PROCESSES, false, reused_under_server, reused_under_client, "`close` while another thread receives, and the number used again" },
 	{ "shutdown_under", ANYWHERE, false, shutdown_under_server, shutdown_under_client, "`shutdown` while another thread receives" },
 	{ "listener_shut", ANYWHERE, false, listener_shut_server, listener_shut_client, "`shutdown` of a listener while another thread accepts" },

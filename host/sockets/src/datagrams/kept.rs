@@ -3,11 +3,11 @@
 //! As calls on connections do it (`inside.rs`): a thread that waits is noted, one that a handler has had jump out of its call stays noted, and who closes the number
 //! waits until each has seen that, and forgets those that do not.
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use beeline_domain::high_copy;
+use beeline_domain::HighCopy;
 use beeline_socket_rules::Why;
 
 use super::socket::DatagramSocket;
@@ -38,11 +38,14 @@ impl<'a> Inside<'a> {
     }
 
     /// The copy by which the call goes on, if it waited when its number was closed.
-    pub(crate) fn kept(&self) -> Option<Arc<OwnedFd>> {
+    pub(crate) fn kept(&self) -> Option<Arc<HighCopy>> {
+        let mut reader = self.own.lock_reader();
         self.noted.filter(|cookie| *cookie == self.own.cookie())?;
         let mut kept = locked(&self.own.kept);
         let kept = kept.as_mut()?;
         kept.seen_by.push(this_thread());
+        // One that comes late was forgotten. The socket is not another's under it.
+        reader.inside.add(this_thread());
         Some(Arc::clone(&kept.socket))
     }
 }
@@ -76,7 +79,7 @@ impl DatagramSocket {
                 return false;
             }
             // Without a copy the calls end.
-            let Ok(copy) = high_copy(socket) else { return false };
+            let Ok(copy) = HighCopy::of(socket) else { return false };
             *locked(&self.kept) = Some(Kept::new(copy));
             self.is_kept.store(true, Ordering::SeqCst);
         }
@@ -120,5 +123,51 @@ impl DatagramSocket {
         }
         process.give_memory(self.end());
         table::give(self);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+    use std::os::fd::{AsFd, AsRawFd};
+
+    use beeline_domain::DomainConfig;
+    use beeline_socket_rules::Rules;
+
+    use super::*;
+    use crate::datagrams::socket::Known;
+
+    #[test]
+    fn socket_is_kept_for_a_thread_that_sees_late_that_its_number_was_closed() {
+        let domain = DomainConfig { root: None, name: "d".to_owned() };
+        let process = Process::new(Rules::default().for_this_program(), domain);
+        let socket = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
+        let own = table::take().unwrap();
+        let number = socket.as_raw_fd();
+        own.begin(&Known { number, cookie: 7, peer: None, is_nonblocking: false, is_v6: false });
+        let (noted, has_noted) = std::sync::mpsc::channel();
+        let (forgotten, are_forgotten) = std::sync::mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            let prompt = scope.spawn(|| {
+                let are_forgotten = are_forgotten;
+                let mut inside = Inside::new(own, &process);
+                inside.enter(&mut own.lock_reader().inside);
+                noted.send(()).unwrap();
+                while inside.kept().is_none() {
+                    std::thread::yield_now();
+                }
+                are_forgotten.recv().unwrap();
+            });
+            has_noted.recv().unwrap();
+            let mut late = Inside::new(own, &process);
+            late.enter(&mut own.lock_reader().inside);
+            scope.spawn(|| assert!(own.keep(socket.as_fd(), &process))).join().unwrap();
+            assert!(late.kept().is_some());
+            forgotten.send(()).unwrap();
+            prompt.join().unwrap();
+            assert!(own.is_kept(), "the late one has it still");
+            drop(late);
+            assert!(!own.is_kept());
+        });
     }
 }

@@ -3,34 +3,16 @@
 
 mod support;
 
-use std::net::{TcpListener, TcpStream};
-
-use beeline_ledger::{KernelPath, Path, Peeked, Received};
+use beeline_ledger::{KernelPath, Path, Peeked};
 use beeline_stream::*;
 use support::*;
 
-/// The sending end, the receiving end, and their memory, behind 100 bytes that were sent and taken; the first has a window of the second.
-fn ends() -> (End<Plain>, End<Plain>, Memory) {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    let memory = Memory::new();
-    let mut receiver = End::new(&memory, 1, listener.accept().unwrap().0, 1);
-    let mut sender: End<Plain> = End::new(&memory, 0, client, 1);
-    receiver.offer();
-    sender.take_window();
+/// As [`ends`], behind 100 bytes that were sent and taken.
+fn ends_behind_bytes() -> (End<Plain>, End<Plain>, Memory) {
+    let (mut sender, mut receiver, memory) = ends();
     assert_eq!(sender.outgoing.send(&bytes(0, 100), &mut sender.tcp), Ok(Sent::Bytes(100)));
     receive_all(&mut receiver, 100);
     (sender, receiver, memory)
-}
-
-fn bytes(from: u64, count: u64) -> Vec<u8> {
-    (from..from + count).map(|at| byte(0, at)).collect()
-}
-
-fn receive_all(receiver: &mut End<Plain>, until: u64) {
-    while receiver.incoming.taken_bytes() < until {
-        assert_ne!(receiver.receive().unwrap(), Received::End);
-    }
 }
 
 /// A socket that has no counts, and what happens while it is asked whether anything is on its way.
@@ -64,7 +46,7 @@ impl<F: FnMut()> Socket for Uncounted<F> {
 
 #[test]
 fn bytes_of_another_writer_that_are_taken_while_the_socket_is_asked_keep_the_stream_there() {
-    let (mut sender, mut receiver, _memory) = ends();
+    let (mut sender, mut receiver, _memory) = ends_behind_bytes();
     assert!(sender.outgoing.has_receiver_all());
     let given = sender.outgoing.given_bytes();
     let tcp = &mut sender.tcp;
@@ -77,7 +59,7 @@ fn bytes_of_another_writer_that_are_taken_while_the_socket_is_asked_keep_the_str
     assert_eq!(sender.outgoing.go_up_where_all_is_taken(socket), Err(Unmoved::NotTaken));
     assert_eq!(sender.outgoing.path(), Path::Kernel);
     // Without the other writer nothing is against it.
-    let (mut sender, _receiver, _memory) = ends();
+    let (mut sender, _receiver, _memory) = ends_behind_bytes();
     let socket = &mut Uncounted { given: sender.outgoing.given_bytes(), meanwhile: || {} };
     assert_eq!(sender.outgoing.go_up_where_all_is_taken(socket), Ok(()));
 }

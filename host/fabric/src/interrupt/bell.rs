@@ -14,6 +14,8 @@
 //! A triggerer may be hostile: it can lower the flag and wake nobody, or store anything into it. So each sleep is bounded, and each return from
 //! one means "look again".
 
+use core::sync::atomic::{AtomicU16, Ordering};
+
 /// The flag of an interrupt, with the barriers of its sides.
 pub trait Bell {
     /// Loads the flag; relaxed.
@@ -36,8 +38,11 @@ pub trait Bell {
 const AWAKE: u32 = 0;
 /// Mark of a flag that is watched; the same in both byte orders.
 const WATCHED: u32 = 0x0080_8000;
-/// Times that a flag is raised until it has the first value again.
+/// Times that flags are raised until one has the first value again.
 const ROUNDS: u16 = 0x7fff;
+/// How often any flag of this process was raised. A flag is used again for another interrupt, whose sleepers are not those of the one before: a thread that is about to
+/// sleep for that one would take a value that it has again for its own. Relaxed: only that it is another one.
+static RAISED: AtomicU16 = AtomicU16::new(0);
 
 /// Wakes whoever sleeps, after a trigger was stored. While nobody does, this costs one load. Whether somebody was woken.
 #[inline]
@@ -67,7 +72,7 @@ pub struct Sleepers {
     count: u32,
     /// Those that wait for one of several interrupts, of which this is one.
     watchers: u32,
-    /// How often the flag was raised.
+    /// Which time of all it was that the flag was raised last.
     round: u16,
 }
 
@@ -123,7 +128,12 @@ impl Sleepers {
 
     /// Raises the flag, to another value than before where anybody sleeps on it.
     fn raise(&mut self, bell: &impl Bell) {
-        self.round = self.round % ROUNDS + 1;
+        let mut round = self.round;
+        // Others may have raised theirs so often meanwhile that it is the same.
+        while round == self.round {
+            round = RAISED.fetch_add(1, Ordering::Relaxed) % ROUNDS + 1;
+        }
+        self.round = round;
         bell.swap(self.value());
     }
 
@@ -235,11 +245,26 @@ mod tests {
     }
 
     #[test]
+    fn flag_of_another_interrupt_than_the_one_before_is_another_for_those_that_slept_for_that() {
+        let bell = Counted::default();
+        let before = Sleepers::default().announce(&bell);
+        // As its interrupt is removed.
+        rouse(&bell);
+        let mut sleepers = Sleepers::default();
+        for _ in 0..3 {
+            let now = sleepers.announce(&bell);
+            assert_ne!(bell.load(), before.0, "who slept for the first would sleep on");
+            sleepers.withdraw(now, &bell);
+        }
+    }
+
+    #[test]
     fn flag_that_is_raised_anew_is_another_in_both_byte_orders() {
         let (bell, mut sleepers) = (Counted::default(), Sleepers::default());
         let stays = sleepers.announce(&bell);
         let mut last = stays;
-        for _ in 0..ROUNDS - 1 {
+        // Other tests raise flags, too.
+        for _ in 0..ROUNDS / 2 {
             ring(&bell);
             let next = sleepers.announce(&bell);
             assert!(next != last && next != stays && next.0 != AWAKE && next.0.swap_bytes() == next.0);

@@ -29,6 +29,7 @@ mod index;
 mod interrupt;
 mod lent;
 mod link;
+mod linked;
 mod look;
 #[cfg(all(test, loom))]
 #[path = "interrupt/bell_loom.rs"]
@@ -65,6 +66,7 @@ pub use interrupt::remote::Trigger;
 pub use interrupt::take::{Take, has_begun};
 pub use interrupt::{InterruptKind, MAX_MESSAGE_BYTES, Place};
 pub use lent::Borrowed;
+pub use linked::until_linked;
 pub use member::{Config, Member};
 pub use refusal::Refusal;
 pub use report::{EntryReport, Holding, LinkReport, MemberReport, SegmentReport, SegmentStage};

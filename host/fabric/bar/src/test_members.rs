@@ -17,7 +17,12 @@ pub(crate) fn memory(bytes: u64) -> (tempfile::TempDir, BarMemory) {
 
 /// One of two members, of node 4.
 pub(crate) fn member(memory: &BarMemory, slot: Option<usize>) -> BarMember {
+    member_of(memory, slot, 2)
+}
+
+/// One of so many members, of node 4.
+pub(crate) fn member_of(memory: &BarMemory, slot: Option<usize>, members: usize) -> BarMember {
     let (node, adapter, memory) = (NodeId(4), AdapterNumber::new(0).unwrap(), memory.clone());
     let (nodes, on_loss) = (vec![node], OnLoss::Fatal);
-    BarMember::open(BarConfig { memory, members: 2, slot, node, adapter, nodes, on_loss }).unwrap()
+    BarMember::open(BarConfig { memory, members, slot, node, adapter, nodes, on_loss }).unwrap()
 }

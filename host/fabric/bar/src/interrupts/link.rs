@@ -66,10 +66,25 @@ impl DataLink {
     }
 }
 
+/// Connects to an interrupt, by the call that does so.
+pub(super) fn connected(shared: &Shared, connect: Call) -> Result<RemoteInterrupt, Refusal> {
+    match shared.call(connect)? {
+        Value::Trigger(remote) => Ok(remote),
+        _ => Err(Refusal::System),
+    }
+}
+
 impl Link {
     /// Connects to an interrupt, by the call that does so.
     pub(super) fn connect(shared: &Arc<Shared>, connect: Call) -> Result<Self, Refusal> {
-        let Value::Trigger(remote) = shared.call(connect)? else { return Err(Refusal::System) };
+        Link::to(shared, connected(shared, connect)?)
+    }
+
+    /// To what is connected to, until this is dropped.
+    ///
+    /// # Errors
+    /// [`Refusal::NotConnected`]: it has gone meanwhile, and is connected to no more.
+    pub(super) fn to(shared: &Arc<Shared>, remote: RemoteInterrupt) -> Result<Self, Refusal> {
         shared.enter(|state, now| {
             let own = state.board.view();
             let made = state.member.trigger(remote, &own).and_then(|(pair, words)| {

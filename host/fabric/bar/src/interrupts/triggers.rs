@@ -1,13 +1,15 @@
 //! Triggering interrupts of other members, by loads and stores of this process.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use beeline_fabric::{AdapterNumber, Call, InterruptNumber, MAX_MESSAGE_BYTES, NodeId, Refusal};
+use beeline_fabric::{
+    AdapterNumber, Call, InterruptNumber, MAX_MESSAGE_BYTES, NodeId, Refusal, until_linked,
+};
 use beeline_spec::header::lines_of;
 use beeline_window::{SendError, Sent};
 
 use super::each::Each;
-use super::link::{Connected, DataLink, Link};
+use super::link::{Connected, DataLink, Link, connected};
 use super::yard::Sender;
 use crate::member::BarMember;
 
@@ -124,7 +126,8 @@ fn send_to_each(each: &Each<DataLink>, message: &[u8]) -> Result<(), Refusal> {
 }
 
 impl BarMember {
-    /// Connects to an interrupt of a node, as soon as it is there; at most `timeout`, at zero at once or not at all.
+    /// Connects to an interrupt of a node, as soon as it is there; at most `timeout`, at zero at once or not at all. Of several of a number
+    /// those that go meanwhile hinder nobody.
     ///
     /// # Errors
     /// [`Refusal::Timeout`], if there was a time; at a timeout of zero the reason.
@@ -135,7 +138,7 @@ impl BarMember {
         adapter: AdapterNumber,
         timeout: Option<Duration>,
     ) -> Result<BarTrigger, Refusal> {
-        let link = self.link((node, number, adapter), false, timeout)?;
+        let link: Link = self.link((node, number, adapter), false, timeout)?;
         let each = Each::new(&self.shared, node, number, adapter);
         Ok(BarTrigger(if each.connect()? { To::Each(each) } else { To::One(link) }))
     }
@@ -153,7 +156,7 @@ impl BarMember {
         adapter: AdapterNumber,
         timeout: Option<Duration>,
     ) -> Result<BarDataTrigger, Refusal> {
-        let to = DataLink::of(self.link((node, number, adapter), true, timeout)?)?;
+        let to: DataLink = self.link((node, number, adapter), true, timeout)?;
         if node != NodeId::GROUPS {
             return Ok(BarDataTrigger(ToData::One(to)));
         }
@@ -163,15 +166,19 @@ impl BarMember {
         Ok(BarDataTrigger(ToData::Each(each)))
     }
 
-    fn link(
+    /// Connects, and to another one of the number where the first goes before it can be triggered.
+    fn link<L: Connected>(
         &self,
         (node, number, adapter): (NodeId, InterruptNumber, AdapterNumber),
         has_data: bool,
         timeout: Option<Duration>,
-    ) -> Result<Link, Refusal> {
-        let timeout_nanos = timeout.map(|timeout| u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
-        let connect = Call::ConnectInterrupt { node, number, has_data, adapter, timeout_nanos };
-        Link::connect(&self.shared, connect)
+    ) -> Result<L, Refusal> {
+        let connect = |timeout: Option<Duration>| {
+            let timeout_nanos = timeout.map(|timeout| u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
+            connected(&self.shared, Call::ConnectInterrupt { node, number, has_data, adapter, timeout_nanos })
+        };
+        let began = Instant::now();
+        until_linked(timeout, || began.elapsed(), connect, |remote| L::of(Link::to(&self.shared, remote)?))
     }
 }
 
@@ -235,5 +242,43 @@ mod tests {
         let mut message = [0; 8];
         assert_eq!(data.wait(&mut message, None), Ok(6));
         assert_eq!(&message[..6], b"pushed");
+    }
+
+    #[test]
+    fn who_connects_has_another_of_the_number_where_the_first_goes_before_it_is_linked() {
+        let number = InterruptNumber(5);
+        let (node, adapter) = (NodeId(4), AdapterNumber::new(0).unwrap());
+        for timeout in [Some(Duration::ZERO), Some(Duration::from_secs(1000)), None] {
+            let (_dir, memory) = crate::test_members::memory(8 << 20);
+            let join = || crate::test_members::member_of(&memory, None, 3);
+            let [first, second, user] = [(); 3].map(|()| join());
+            let options = BarInterruptOptions { number: Some(number), is_shared: true, ..Default::default() };
+            let made = first.create_interrupt(options).unwrap();
+            let mut first = Some((made, first));
+            let mut taken = None;
+            let connect = |timeout: Option<Duration>| {
+                let timeout_nanos = timeout.map(|timeout| timeout.as_nanos() as u64);
+                let has_data = false;
+                connected(
+                    &user.shared,
+                    Call::ConnectInterrupt { node, number, has_data, adapter, timeout_nanos },
+                )
+            };
+            let link: Link = until_linked(
+                timeout,
+                || Duration::ZERO,
+                connect,
+                |remote| {
+                    if let Some(first) = first.take() {
+                        taken = Some(second.create_interrupt(options).unwrap());
+                        drop(first);
+                    }
+                    Link::to(&user.shared, remote)
+                },
+            )
+            .unwrap();
+            link.trigger().unwrap();
+            assert_eq!(taken.unwrap().wait(Some(Duration::from_secs(1000))), Ok(()));
+        }
     }
 }

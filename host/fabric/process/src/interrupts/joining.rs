@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use beeline_fabric::{
-    AdapterNumber, Call, FIRST_CONTACT_NANOS, InterruptKind, InterruptNumber, NodeId, Refusal, Value,
+    AdapterNumber, Call, InterruptKind, InterruptNumber, NodeId, Refusal, Value, until_linked,
 };
 
 use super::each::Each;
@@ -14,9 +14,6 @@ use super::triggers::{DataTrigger, Trigger};
 use super::{DataInterrupt, Interrupt, InterruptOptions, Own};
 use crate::member::FabricMember;
 use crate::shared::Shared;
-
-/// How long an attempt that is made at once goes on at most where others come and go.
-const PATIENCE: Duration = Duration::from_nanos(FIRST_CONTACT_NANOS);
 
 impl FabricMember {
     /// Makes an interrupt that is triggered without data.
@@ -106,37 +103,17 @@ impl Shared {
             let Value::Trigger(remote) = self.call(call)? else { return Err(Refusal::System) };
             Ok(remote)
         };
-        until_linked(timeout, connect, |remote| {
-            self.link(remote).inspect_err(|_| {
-                let _gone = self.call(Call::DisconnectInterrupt(remote));
-            })
-        })
-    }
-}
-
-/// Connects until what is connected to stays long enough for `link`, at most `timeout`; at zero as long as others come and go that are there
-/// at once.
-fn until_linked<R, T>(
-    timeout: Option<Duration>,
-    mut connect: impl FnMut(Option<Duration>) -> Result<R, Refusal>,
-    mut link: impl FnMut(R) -> Result<T, Refusal>,
-) -> Result<T, Refusal> {
-    let (began, is_once) = (Instant::now(), timeout == Some(Duration::ZERO));
-    let mut left = timeout;
-    loop {
-        match link(connect(left)?) {
-            Err(Refusal::NotConnected) => {}
-            linked => return linked,
-        }
-        if is_once && began.elapsed() >= PATIENCE {
-            return Err(Refusal::NodeNotResponding);
-        }
-        if !is_once {
-            left = timeout.map(|timeout| timeout.saturating_sub(began.elapsed()));
-            if left == Some(Duration::ZERO) {
-                return Err(Refusal::Timeout);
-            }
-        }
+        let began = Instant::now();
+        until_linked(
+            timeout,
+            || began.elapsed(),
+            connect,
+            |remote| {
+                self.link(remote).inspect_err(|_| {
+                    let _gone = self.call(Call::DisconnectInterrupt(remote));
+                })
+            },
+        )
     }
 }
 
@@ -173,29 +150,21 @@ mod tests {
                     other => panic!("{other:?} is no connection"),
                 }
             };
-            let (link, _) = until_linked(timeout, connect, |remote| {
-                if let Some(first) = first.take() {
-                    taken = Some(interrupt(&second));
-                    drop(first);
-                }
-                user.shared.link(remote)
-            })
+            let (link, _) = until_linked(
+                timeout,
+                || Duration::ZERO,
+                connect,
+                |remote| {
+                    if let Some(first) = first.take() {
+                        taken = Some(interrupt(&second));
+                        drop(first);
+                    }
+                    user.shared.link(remote)
+                },
+            )
             .unwrap();
             link.trigger().unwrap();
             assert_eq!(taken.unwrap().wait(Some(Duration::from_secs(1000))), Ok(()));
         }
-    }
-
-    #[test]
-    fn who_connects_once_to_what_always_goes_is_refused_at_last() {
-        let connect = |_| Ok(());
-        for (timeout, refusal) in
-            [(Duration::ZERO, Refusal::NodeNotResponding), (Duration::from_millis(1), Refusal::Timeout)]
-        {
-            let refused = until_linked(Some(timeout), connect, |_| Err::<(), _>(Refusal::NotConnected));
-            assert_eq!(refused, Err(refusal));
-        }
-        let refused = until_linked(None, connect, |_| Err::<(), _>(Refusal::ConnectionRefused));
-        assert_eq!(refused, Err(Refusal::ConnectionRefused));
     }
 }

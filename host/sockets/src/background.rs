@@ -7,7 +7,10 @@ use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use beeline_domain::{Agreed, ConnectionEnds, Domain, DomainConfig, HighCopy, Met, Pairs, Peer, PeerId};
+use beeline_domain::{
+    Agreed, ConnectionEnds, Domain, DomainConfig, HighCopy, Met, Pairs, PairsOptions, Peer, PeerId,
+    ProgressOf,
+};
 use beeline_mmio::{MemoryOptions, Region, SharedMemory};
 use beeline_socket_rules::{Board, Order, Row, Run, Why};
 use rustix::event::{PollFd, PollFlags};
@@ -24,12 +27,13 @@ use crate::endpoint::{AgreedSlot, Endpoint, Stage};
 use crate::endpoints::{Endpoints, endpoints};
 use crate::forks;
 use crate::held;
+use crate::hosts::BetweenHosts;
 use crate::lock::{Held, locked};
 use crate::memory::{PairMemory, memory_bytes};
 use crate::poll::{poll_for, sleep_for};
 use crate::prepared::{place_descriptors_high, prepare};
 use crate::readiness::Sets;
-use crate::sleepers::{OwnBell, ring};
+use crate::sleepers::{OwnBell, ring_other};
 use crate::talk::{ASKED_AT_FIRST, Talk, pause_behind};
 use crate::unseen_sets::UnseenSets;
 use crate::whose::Whose;
@@ -55,6 +59,8 @@ pub(crate) struct Place {
     pub wants_copies: bool,
     /// Whether processes of other users are met, too.
     pub other_users: bool,
+    /// Whether the rules name hosts, which may have network namespaces of their own.
+    pub has_hosts: bool,
     /// The run that waits for the list of connections.
     pub run: Option<Run>,
     /// The program's epoll sets, as far as hooks saw them made.
@@ -207,19 +213,21 @@ impl Background {
                 Ok(board) => _ = self.board.set(board),
                 Err(error) => tracing::debug!(%error, "connections are not listed"),
             }
-            let (at_the_kernel, bytes) = (ConnectionEnds::socket_at_the_kernel, memory_bytes(SLOTS));
-            let pairs = match place.other_users {
-                true => domain.pairs_with_others(Box::new(at_the_kernel), bytes, &place.domain),
-                false => domain.pairs(Box::new(ConnectionEnds::cookie_at_the_kernel), bytes),
-            };
-            pairs.map_err(|error| error.to_string())
+            let hosts = Arc::new(BetweenHosts::default());
+            let pairs = domain.pairs_with(PairsOptions {
+                memory_bytes: memory_bytes(SLOTS),
+                socket_of: Box::new(ConnectionEnds::socket_at_the_kernel),
+                other_users: place.other_users.then_some(&place.domain),
+                progress_of: place.has_hosts.then(|| progress_of(&hosts)),
+            });
+            pairs.map(|pairs| (pairs, hosts)).map_err(|error| error.to_string())
         });
-        let begun = begun.and_then(|pairs| {
-            OwnBell::of_engine().map(|bell| (pairs, bell)).map_err(|error| error.to_string())
+        let begun = begun.and_then(|(pairs, hosts)| {
+            OwnBell::of_engine().map(|bell| (pairs, hosts, bell)).map_err(|error| error.to_string())
         });
         match begun {
             Err(error) => self.fail(&error),
-            Ok((pairs, bell)) => {
+            Ok((pairs, hosts, bell)) => {
                 locked(&self.desk).bell = Some(Arc::clone(&bell));
                 let wakes = Arc::clone(&bell);
                 pairs.wake_by(move || wakes.ring());
@@ -239,6 +247,7 @@ impl Background {
                     unseen: UnseenSets::new(Arc::clone(&place.sets)),
                     here: BTreeMap::new(),
                     ends_here: BTreeMap::new(),
+                    hosts,
                 }
                 .run(&self.desk);
                 self.close_desk();
@@ -303,6 +312,7 @@ struct Worker<'a> {
     here: BTreeMap<(u64, u64), Region>,
     /// The same as each end has it, by its cookie.
     ends_here: BTreeMap<u64, PairMemory>,
+    hosts: Arc<BetweenHosts>,
 }
 
 impl Worker<'_> {
@@ -375,6 +385,11 @@ impl Worker<'_> {
         {
             wanted.whose.list(row);
         }
+        if let Whose::Connection(endpoint) = wanted.whose
+            && wanted.ends.are_between_hosts()
+        {
+            self.hosts.add(wanted.cookie, endpoint);
+        }
         self.wanted.push(wanted);
     }
 
@@ -399,7 +414,7 @@ impl Worker<'_> {
         held::set(windows);
         endpoints().for_each(|endpoint| endpoint.obey(windows));
         for (_, memory) in self.memories.values() {
-            ring(&memory.other_sleeper(0).address());
+            ring_other(memory, &memory.other_sleeper(0).address());
         }
         board.carried_out(order);
     }
@@ -478,6 +493,7 @@ impl Worker<'_> {
             return Some(wanted);
         }
         if !wanted.whose.is_still(wanted.cookie) {
+            self.hosts.remove(wanted.cookie);
             self.pairs.release(wanted.cookie);
             return None;
         }
@@ -504,7 +520,7 @@ impl Worker<'_> {
     fn agree(&mut self, wanted: &Wanted, agreed: Agreed) {
         let side = usize::from(!agreed.owns);
         let (_, memory) = self.memories.entry(agreed.peer.id()).or_insert_with(|| {
-            let memory = PairMemory::new(agreed.memory.clone(), SLOTS, side);
+            let memory = PairMemory::new(agreed.memory.clone(), SLOTS, side).rung_by(agreed.ringer.clone());
             self.bell.join(&memory);
             self.ends.extend(end_of(&agreed.peer).map(|end| (agreed.peer.id(), end)));
             (agreed.peer.clone(), memory)
@@ -535,6 +551,7 @@ impl Worker<'_> {
     }
 
     fn release(&mut self, cookie: u64) {
+        self.hosts.remove(cookie);
         self.pairs.release(cookie);
         self.wanted.retain(|wanted| wanted.cookie != cookie);
         self.here.retain(|(one, other), _| *one != cookie && *other != cookie);
@@ -542,6 +559,11 @@ impl Worker<'_> {
             self.bell.leave(&memory);
         }
     }
+}
+
+fn progress_of(hosts: &Arc<BetweenHosts>) -> Box<ProgressOf> {
+    let hosts = Arc::clone(hosts);
+    Box::new(move |cookie| hosts.progress(cookie))
 }
 
 /// Memory of a connection of which this process has both ends. A child that has one of them asks its parent by it, as by that of two processes.

@@ -569,7 +569,8 @@ impl Endpoint {
 
     /// Has the other process look what is asked of it, also if its program sends nothing.
     pub(crate) fn ring_other_thread(agreed: &AgreedSlot) {
-        crate::sleepers::ring(&agreed.slot.memory().other_sleeper(0).address());
+        let memory = agreed.slot.memory();
+        crate::sleepers::ring_other(memory, &memory.other_sleeper(0).address());
     }
 
     /// Resets a connection of which the next byte is not known, at both ends.

@@ -27,6 +27,7 @@ mod give_back;
 mod hand_over;
 mod handlers;
 mod held;
+mod hosts;
 mod inside;
 mod leaving;
 mod lock;

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use beeline_domain::BellAddress;
+use beeline_domain::{BellAddress, Ringer};
 use beeline_ledger::{RECEIVER_WORDS, SENDER_WORDS};
 use beeline_mmio::{LoadWindow, Region, StoreKernel, StoreWindow, Unpaced, Word, Words};
 use beeline_spec::escape::{blank_from_random, is_blank_value};
@@ -76,6 +76,8 @@ pub(crate) struct PairMemory {
     side: usize,
     /// The announcement of each of the other side's sleepers for which this process has rung last.
     rung: Arc<[AtomicU64]>,
+    /// What rings the other side's bells, where they are in another network namespace.
+    ringer: Option<Arc<Ringer>>,
 }
 
 /// Where one connection is in the memory.
@@ -129,7 +131,16 @@ impl PairMemory {
         assert!(region.bytes() >= memory_bytes(slots) && side < 2, "the memory is as large as it has to be");
         static IDS: AtomicU64 = AtomicU64::new(1);
         let rung = (0..SLEEPERS).map(|_| AtomicU64::new(0)).collect();
-        PairMemory { id: IDS.fetch_add(1, Ordering::Relaxed), region, slots, side, rung }
+        PairMemory { id: IDS.fetch_add(1, Ordering::Relaxed), region, slots, side, rung, ringer: None }
+    }
+
+    /// With what rings the other side's bells; none where any ringer of this process does.
+    pub(crate) fn rung_by(self, ringer: Option<Arc<Ringer>>) -> Self {
+        PairMemory { ringer, ..self }
+    }
+
+    pub(crate) fn ringer(&self) -> Option<&Ringer> {
+        self.ringer.as_deref()
     }
 
     pub(crate) fn is(&self, other: &PairMemory) -> bool {

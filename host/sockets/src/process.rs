@@ -34,9 +34,9 @@ impl Process {
         let memory_left = AtomicUsize::new(memory_bytes(&settings));
         let sets = Arc::new(Sets::new(|| OwnBell::new().ok()));
         let wants_copies = settings.rules().retain == Retain::Copy;
-        let other_users = settings.rules().other_users;
-        let place =
-            Place { domain, wants_copies, other_users, run: Run::of_environment(), sets: Arc::clone(&sets) };
+        let (other_users, has_hosts) = (settings.rules().other_users, !settings.rules().hosts.is_empty());
+        let (run, sets_of_place) = (Run::of_environment(), Arc::clone(&sets));
+        let place = Place { domain, wants_copies, other_users, has_hosts, run, sets: sets_of_place };
         let restarts = AtomicBool::new(true);
         Process { settings, place, memory_left, restarts, sets, sleep: poll }
     }
@@ -47,6 +47,14 @@ impl Process {
 
     pub(crate) fn place(&self) -> &Place {
         &self.place
+    }
+
+    /// Ends as the rules know them: of a connection between two hosts that they name, wherever its other end is.
+    pub(crate) fn placed(&self, ends: ConnectionEnds) -> ConnectionEnds {
+        match !ends.is_unix() && self.settings.are_between_hosts(ends.local(), ends.remote()) {
+            true => ends.between_hosts(),
+            false => ends,
+        }
     }
 
     /// Whether the rules let a connection leave the kernel.

@@ -25,7 +25,7 @@ use crate::numbers::Claim;
 use crate::poll::poll_for;
 use crate::poll::sleep_for;
 use crate::process::Process;
-use crate::sleepers::ring;
+use crate::sleepers::ring_other;
 use crate::sockets::Sockets;
 use crate::turn::{Step, Turn};
 use crate::windows::WindowWriter;
@@ -413,7 +413,7 @@ impl Endpoint {
             }
             let Some((_, sleeper)) = last else { continue };
             if let Some(to_ring) = sleeper.to_ring(memory)
-                && ring(&to_ring.address)
+                && ring_other(memory, &to_ring.address)
             {
                 sleeper.rang(memory, &to_ring);
                 self.counts.add(Count::Rings, 1);

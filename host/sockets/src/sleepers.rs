@@ -241,7 +241,17 @@ impl Drop for OwnBell {
     }
 }
 
-/// Rings a bell, of whichever process; false where it was not, and is to be rung again.
+/// Rings a bell of the other side of a memory; false where it was not, and is to be rung again.
+#[cold]
+pub(crate) fn ring_other(memory: &PairMemory, address: &BellAddress) -> bool {
+    match memory.ringer() {
+        None => ring(address),
+        // In another network namespace. A full one is tried again with what is sent next: the packets that fill it are unread.
+        Some(ringer) => matches!(ringer.ring(address), Rung::Rung | Rung::Nobody),
+    }
+}
+
+/// Rings a bell of this process, or of another one in its network namespace; false where it was not, and is to be rung again.
 #[cold]
 pub(crate) fn ring(address: &BellAddress) -> bool {
     static RINGER: OfProcess<Option<Ringer>> = OfProcess::new();

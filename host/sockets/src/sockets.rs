@@ -277,6 +277,7 @@ impl Sockets {
                 background.list(self.process.place(), socket.as_raw_fd(), ends, why);
                 return None;
             }
+            let ends = self.process.placed(ends);
             let endpoint = endpoints.take()?;
             let meeting = Meeting { side, is_unix: ends.is_unix(), agreed: None, is_decided: false };
             endpoint.begin(socket.as_raw_fd(), cookie, meeting, is_nonblocking);

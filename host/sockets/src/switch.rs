@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use beeline_domain::{BellAddress, Ringer};
+use beeline_domain::{BellAddress, Domain, DomainConfig, Ringer, Rung};
 use beeline_socket_rules::{OrderError, Ordered, Windows, order};
 
 const BETWEEN_LOOKS: Duration = Duration::from_micros(100);
@@ -13,7 +13,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_micros(100);
 pub struct Switched {
     /// Processes that have carried it out.
     pub done: Vec<u32>,
-    /// Those that have not within the time: they are stopped, or in another network namespace, and do it when they run and are rung.
+    /// Those that have not within the time: they are stopped, and do it when they run.
     pub not_yet: Vec<u32>,
 }
 
@@ -29,11 +29,18 @@ pub fn switch(
     within: Duration,
 ) -> Result<Switched, OrderError> {
     let ordered = order(domain_folder, pids, to)?;
+    let is_rung = |ringer: &Ringer, process: &Ordered| {
+        let rung = ringer.ring(&BellAddress::from_words(process.bell));
+        tracing::debug!(pid = process.pid, ?rung, "a process is told of an order");
+        rung == Rung::Rung
+    };
     match Ringer::new() {
-        Ok(ringer) => ordered.iter().for_each(|process| {
-            let rung = ringer.ring(&BellAddress::from_words(process.bell));
-            tracing::debug!(pid = process.pid, ?rung, "a process is told of an order");
-        }),
+        Ok(ringer) => {
+            let all_are = ordered.iter().filter(|process| !is_rung(&ringer, process)).count() == 0;
+            if !all_are {
+                wake_others(domain_folder);
+            }
+        }
         Err(error) => tracing::warn!(%error, "processes are not rung"),
     }
     let started = Instant::now();
@@ -47,5 +54,17 @@ pub fn switch(
         }
         waiting = rest;
         std::thread::sleep(BETWEEN_LOOKS);
+    }
+}
+
+/// Wakes processes that have their bells in other network namespaces.
+fn wake_others(domain_folder: &Path) {
+    let name = domain_folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let config = DomainConfig { root: domain_folder.parent().map(Path::to_owned), name: name.to_owned() };
+    let woken = Domain::open(&config)
+        .map_err(|error| error.to_string())
+        .and_then(|domain| domain.wake_all_pairs().map_err(|error| error.to_string()));
+    if let Err(error) = woken {
+        tracing::debug!(error, "processes in other network namespaces are not woken");
     }
 }

@@ -18,7 +18,7 @@ use beeline_tcp_sys::{Instruction, attach_filter};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, recv, sendto,
-    socket_with,
+    socket_with, sockopt,
 };
 
 use crate::descriptor::{Descriptor, Held};
@@ -30,6 +30,8 @@ const NAME_BYTES: usize = 16;
 const TOKEN_BYTES: usize = 16;
 /// Packets that [`Bell::clear`] reads at most. The kernel keeps some ten (`net.unix.max_dgram_qlen`), and ringing goes on meanwhile.
 const MOST_READ: u32 = 1024;
+/// Room for unread packets of a socket that is handed out.
+const HANDED_OUT_BYTES: usize = 1 << 20;
 
 /// Where a bell is rung, and the token that makes a packet count. It goes to peers in memory that they share with the sleeper.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,10 +52,12 @@ pub struct Bell {
     made_by: ThisProcess,
 }
 
-/// Rings bells. A process needs one; threads share it.
+/// Rings bells of its network namespace. A process needs one; threads share it.
 #[derive(Debug)]
 pub struct Ringer {
     socket: Descriptor,
+    /// Another process has made it, in another network namespace.
+    is_handed_out: bool,
 }
 
 /// What became of a ring.
@@ -64,7 +68,7 @@ pub enum Rung {
     Rung,
     /// Nobody has a bell there: its owner has gone.
     Nobody,
-    /// The kernel refused it for another reason (no memory). The sleeper may sleep on.
+    /// The kernel refused it for another reason (no memory; too much that is unread, of a ringer of another namespace). The sleeper may sleep on.
     Failed(Errno),
 }
 
@@ -201,7 +205,39 @@ impl Ringer {
     /// # Errors
     /// The process is out of descriptors.
     pub fn new() -> io::Result<Self> {
-        Ok(Ringer { socket: Descriptor::new(make_socket()?, Purpose::Bell) })
+        Ok(Ringer { socket: Descriptor::new(make_socket()?, Purpose::Bell), is_handed_out: false })
+    }
+
+    /// A socket that rings the bells of this network namespace, for a process in another one. It has nothing that this process uses.
+    ///
+    /// # Errors
+    /// The process is out of descriptors.
+    pub fn to_hand_out() -> io::Result<OwnedFd> {
+        let socket = make_socket()?;
+        // Whoever has it rings all bells of a process by it, so more of them may be unread than the default lets there be. The kernel gives
+        // what it allows.
+        let _ = sockopt::set_socket_send_buffer_size(&socket, HANDED_OUT_BYTES);
+        Ok(socket)
+    }
+
+    /// One that rings the bells of the network namespace in which another process has made this socket ([`Ringer::to_hand_out`]).
+    ///
+    /// # Errors
+    /// It is no such socket; the descriptor comes back, since closing a stranger's may wait.
+    pub fn handed_out(socket: OwnedFd) -> Result<Self, OwnedFd> {
+        let is_unix = sockopt::socket_domain(&socket) == Ok(AddressFamily::UNIX);
+        if !is_unix || sockopt::socket_type(&socket) != Ok(SocketType::DGRAM) {
+            return Err(socket);
+        }
+        Ok(Ringer { socket: Descriptor::new(socket, Purpose::Bell), is_handed_out: true })
+    }
+
+    /// Whether it rings bells of another network namespace than that of the calling thread; also where the kernel does not say (before
+    /// Linux 5.14).
+    pub fn is_of_another_namespace(&self) -> bool {
+        let of_own = make_socket().and_then(|socket| beeline_tcp::netns_cookie(&socket));
+        let cookie = self.socket.check().and_then(|socket| beeline_tcp::netns_cookie(&socket));
+        of_own.is_err() || of_own != cookie
     }
 
     /// Makes a bell readable. Two system calls that never wait, whatever its owner does; three more while bells that this ringer has rung fill its socket.
@@ -216,6 +252,10 @@ impl Ringer {
         };
         if let Some(rung) = send_token(&socket, address, &to) {
             return rung;
+        }
+        if self.is_handed_out {
+            // Another socket would be one of this namespace. Whoever rings comes again.
+            return Rung::Failed(Errno::AGAIN);
         }
         // Either the bell is full, or this socket is: the kernel counts what is unread at all bells for it, 278 packets by default. A socket that
         // has sent nothing tells them apart.

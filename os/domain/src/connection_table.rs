@@ -25,6 +25,7 @@ use std::os::fd::AsFd;
 use beeline_tcp::{NoOtherSocket, OtherSocket, Tuple};
 use file::Table;
 use siphasher::sip::SipHasher13;
+pub(crate) use words::end_bytes;
 use words::{Resident, Spot, look, publish_and_look};
 
 use crate::Domain;
@@ -39,6 +40,8 @@ const MEMBERS: &str = "connections";
 pub struct ConnectionEnds {
     protocol: Protocol,
     namespace_cookie: u64,
+    /// Its addresses mean the same in every network namespace.
+    is_between_hosts: bool,
     tuple: Tuple,
 }
 
@@ -54,6 +57,8 @@ enum Protocol {
 const OF_DATAGRAMS: u64 = 17 << 56;
 /// The same for streams of `AF_UNIX`.
 const OF_UNIX: u64 = 1 << 56;
+/// In the place of a cookie, for connections between hosts.
+const OF_HOSTS: u64 = 33 << 56;
 
 /// Who has the other end of a connection, as the table has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,12 +103,32 @@ pub struct OthersConnectionTable {
 impl ConnectionEnds {
     /// The end at `local` of a connection in the network namespace with this cookie (`SO_NETNS_COOKIE`).
     pub fn new(namespace_cookie: u64, local: SocketAddr, remote: SocketAddr) -> Self {
-        ConnectionEnds { protocol: Protocol::Tcp, namespace_cookie, tuple: Tuple::new(local, remote) }
+        Self::made(Protocol::Tcp, namespace_cookie, Tuple::new(local, remote))
     }
 
     /// A socket of UDP at `local`, and what it has with the one at `remote`.
     pub fn of_datagrams(namespace_cookie: u64, local: SocketAddr, remote: SocketAddr) -> Self {
-        ConnectionEnds { protocol: Protocol::Udp, namespace_cookie, tuple: Tuple::new(local, remote) }
+        Self::made(Protocol::Udp, namespace_cookie, Tuple::new(local, remote))
+    }
+
+    fn made(protocol: Protocol, namespace_cookie: u64, tuple: Tuple) -> Self {
+        ConnectionEnds { protocol, namespace_cookie, is_between_hosts: false, tuple }
+    }
+
+    /// The same, of a connection whose addresses mean the same hosts in every network namespace of this machine where processes of this
+    /// domain are: nothing on the way translates them, and no two hosts have the same one. Its other end is looked for in all of them.
+    /// Both processes have to say so. Of sockets of UDP and streams of `AF_UNIX` it says nothing.
+    pub fn between_hosts(self) -> Self {
+        ConnectionEnds { is_between_hosts: self.is_connection(), ..self }
+    }
+
+    /// Whether [`ConnectionEnds::between_hosts`] has said so.
+    pub fn are_between_hosts(&self) -> bool {
+        self.is_between_hosts
+    }
+
+    pub(crate) fn tuple(&self) -> Tuple {
+        self.tuple
     }
 
     pub(crate) fn is_connection(&self) -> bool {
@@ -122,7 +147,7 @@ impl ConnectionEnds {
     pub fn of_unix(socket: impl AsFd) -> Result<Self, NoOtherSocket> {
         let tuple = beeline_tcp::unix_tuple(&socket)?;
         let namespace_cookie = beeline_tcp::netns_cookie(&socket).map_err(NoOtherSocket::System)?;
-        Ok(ConnectionEnds { protocol: Protocol::Unix, namespace_cookie, tuple })
+        Ok(Self::made(Protocol::Unix, namespace_cookie, tuple))
     }
 
     /// Those of a connected socket.
@@ -132,7 +157,7 @@ impl ConnectionEnds {
     pub fn of(socket: impl AsFd) -> Result<Self, NoOtherSocket> {
         let tuple = Tuple::of(&socket)?;
         let namespace_cookie = beeline_tcp::netns_cookie(&socket).map_err(NoOtherSocket::System)?;
-        Ok(ConnectionEnds { protocol: Protocol::Tcp, namespace_cookie, tuple })
+        Ok(Self::made(Protocol::Tcp, namespace_cookie, tuple))
     }
 
     /// The number of the established socket at this end (`SO_COOKIE`), whoever has it, by the kernel's word: some ten system calls. `None`
@@ -150,7 +175,7 @@ impl ConnectionEnds {
         let mut hasher = SipHasher13::new();
         hasher.write_u64(socket_cookie);
         for end in [self.tuple.local, self.tuple.remote] {
-            hasher.write(&words::end_bytes(end.ip(), end.port()));
+            hasher.write(&end_bytes(end.ip(), end.port()));
         }
         hasher.finish().max(1)
     }
@@ -190,6 +215,7 @@ impl ConnectionEnds {
 
     fn spot(self, table: &Table) -> Option<Spot> {
         let space = match self.protocol {
+            Protocol::Tcp if self.is_between_hosts => OF_HOSTS,
             Protocol::Tcp => self.namespace_cookie,
             Protocol::Udp => self.namespace_cookie ^ OF_DATAGRAMS,
             Protocol::Unix => self.namespace_cookie ^ OF_UNIX,

@@ -109,7 +109,9 @@ pub use namespace::NamespaceError;
 pub use notifications::Notifications;
 pub use notify::{Notification, NotificationsEnded, Notified, NotifyError};
 pub use numbers::{Purpose, descriptors, place_descriptors_above};
-pub use pairs::{Agreed, CookieOf, Met, PairCounts, Pairs, PairsError, SocketOf, Turned};
+pub use pairs::{
+    Agreed, CookieOf, Met, PairCounts, Pairs, PairsError, PairsOptions, ProgressOf, SocketOf, Turned,
+};
 pub use peer::{Peer, PeerId};
 pub use polled::{Armed, Polled, Readiness, Source};
 pub use protocol::Departure;

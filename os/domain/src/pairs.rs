@@ -11,20 +11,26 @@
 //! itself.
 
 mod agreements;
+mod claims;
+mod link;
 mod links;
+mod opening;
 mod others;
+mod said;
 
 use std::fmt;
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
 
-use beeline_mmio::{MapError, MemoryOptions, Region, SharedMemory};
-use beeline_tcp::OtherSocket;
-pub use links::Agreed;
-use links::{Links, NotOpened, Opened, ProcessKey, Standing, Talk, Wanted};
+use beeline_mmio::Region;
+use beeline_tcp::{OtherSocket, Progress};
+pub use link::Agreed;
+use link::{NotOpened, ProcessKey};
+use links::{Links, Standing, Talk, Wanted};
+use opening::{Hello, KNOCK, make_memory, name_of, other_namespaces};
 use others::Others;
+use said::{Claim, Said};
 
 use crate::connection_table::{ConnectionEnds, ConnectionTable, OtherProcess};
 use crate::error::OfferError;
@@ -32,20 +38,30 @@ use crate::folder::own_uid;
 use crate::pairs::agreements::{Message, Saying};
 use crate::registry::RegistryError;
 use crate::{
-    Answer, Domain, DomainConfig, Notifications, Offer, OfferOptions, Peer, Refusal, Reply, Service,
+    Answer, Domain, DomainConfig, Notifications, Offer, OfferOptions, Peer, Refusal, Reply, Ringer, Service,
 };
-
-/// How long such a thread waits for a process.
-const OPENING_TIMEOUT: Duration = Duration::from_secs(2);
-/// Version and bytes of the memory, and number and place of who connects.
-const HELLO_BYTES: usize = 26;
-const VERSION: [u8; 8] = *b"BeePair\x03";
 
 /// What the kernel says of a socket: the cookie of the established one with these ends, local first; `None` where there is none.
 pub type CookieOf = dyn Fn(&ConnectionEnds) -> Option<u64> + Send + Sync;
 
 /// As [`CookieOf`], and whose the socket is.
 pub type SocketOf = dyn Fn(&ConnectionEnds) -> Option<OtherSocket> + Send + Sync;
+
+/// What went through this process's socket with this cookie so far ([`beeline_tcp::progress`]); `None` where it has none.
+pub type ProgressOf = dyn Fn(u64) -> Option<Progress> + Send + Sync;
+
+/// Which processes are met, and how the kernel is asked for what they have.
+pub struct PairsOptions<'a> {
+    /// Bytes of the memory of a pair ([`Domain::pairs`]).
+    pub memory_bytes: usize,
+    pub socket_of: Box<SocketOf>,
+    /// How this domain was opened, where processes of other users are met, too ([`Domain::pairs_with_others`]).
+    pub other_users: Option<&'a DomainConfig>,
+    /// Has processes in other network namespaces met, too, for connections that are said to be between hosts
+    /// ([`ConnectionEnds::between_hosts`]). There the kernel has no word for the other end: what each process says of its own is
+    /// compared with what this gives. Processes of other users are not met so.
+    pub progress_of: Option<Box<ProgressOf>>,
+}
 
 /// The processes with which this one shares connections. Dropping it ends what it has with them.
 #[derive(Debug)]
@@ -107,6 +123,7 @@ struct Core {
     /// None where processes of other users are not met.
     others: Option<Others>,
     socket_of: Box<SocketOf>,
+    progress_of: Option<Box<ProgressOf>>,
     memory_bytes: usize,
     own_uid: u32,
     links: Mutex<Links>,
@@ -132,7 +149,8 @@ impl Domain {
         let uid = own_uid();
         let of_this_user =
             move |ends: &_| cookie_of(ends).map(|cookie| OtherSocket { cookie, uid, inode: 1 });
-        self.pairs_of(Box::new(of_this_user), memory_bytes, None)
+        let socket_of = Box::new(of_this_user);
+        self.pairs_with(PairsOptions { memory_bytes, socket_of, other_users: None, progress_of: None })
     }
 
     /// As [`Domain::pairs`], and also processes of other users are met: those that have the other end of a connection, by the kernel's
@@ -149,15 +167,21 @@ impl Domain {
         memory_bytes: usize,
         config: &DomainConfig,
     ) -> Result<Pairs, PairsError> {
-        self.pairs_of(socket_of, memory_bytes, Some(Others::new(config.clone())))
+        self.pairs_with(PairsOptions {
+            memory_bytes,
+            socket_of,
+            other_users: Some(config),
+            progress_of: None,
+        })
     }
 
-    fn pairs_of(
-        &self,
-        socket_of: Box<SocketOf>,
-        memory_bytes: usize,
-        others: Option<Others>,
-    ) -> Result<Pairs, PairsError> {
+    /// As [`Domain::pairs`], with what these options say.
+    ///
+    /// # Errors
+    /// As [`Domain::pairs`], and as [`Domain::pairs_with_others`].
+    pub fn pairs_with(&self, options: PairsOptions<'_>) -> Result<Pairs, PairsError> {
+        let PairsOptions { memory_bytes, socket_of, other_users, progress_of } = options;
+        let others = other_users.map(|config| Others::new(config.clone()));
         let table = self.connection_table()?;
         if others.is_some() {
             table.let_others_read()?;
@@ -166,17 +190,13 @@ impl Domain {
         let links = Mutex::new(Links::new(ProcessKey { uid: own_uid, number }, self.disposer()));
         let admissions = others.as_ref().map(|others| others.admissions.clone());
         let wake = OnceLock::new();
-        let core = Arc::new(Core { table, others, socket_of, memory_bytes, own_uid, links, wake });
+        let core = Core { table, others, socket_of, progress_of, memory_bytes, own_uid, links, wake };
+        let core = Arc::new(core);
         let service = Box::new(Doorkeeper(Arc::clone(&core)));
         let options = OfferOptions { max_connections: 8192, admissions, ..OfferOptions::default() };
         let offer = self.offer_with(&name_of(number), service, options)?;
         Ok(Pairs { domain: self.clone(), core, _offer: offer })
     }
-}
-
-/// What a process that has joined the table under this number offers.
-fn name_of(number: NonZeroU64) -> String {
-    format!("connections-{number:016x}")
 }
 
 impl Pairs {
@@ -190,8 +210,7 @@ impl Pairs {
         self.core.table.check_process()?;
         {
             let links = &mut *self.core.links();
-            let wanted = links.wanted.entry(own_cookie).or_insert(Wanted { ends: *ends, process: None });
-            wanted.ends = *ends;
+            links.want(own_cookie, ends);
             match links.talk(own_cookie) {
                 Talk::Agreed(agreed) => return Ok(Met::Agreed(agreed)),
                 Talk::UnderWay => return Ok(Met::NotYet),
@@ -207,8 +226,10 @@ impl Pairs {
             OtherProcess::ThisProcess => Ok(self.meet_here(ends)),
             OtherProcess::Found(candidate) => {
                 let process = ProcessKey { uid: self.core.own_uid, number: candidate.number };
-                let at_the_kernel = || (self.core.socket_of)(&ends.mirrored());
-                self.meet_there(own_cookie, ends, process, at_the_kernel);
+                self.meet_there(own_cookie, ends, process, || {
+                    (self.core.socket_of)(&ends.mirrored())
+                        .or_else(|| self.meet_between_hosts(own_cookie, ends, process))
+                });
                 Ok(Met::NotYet)
             }
         }
@@ -232,7 +253,14 @@ impl Pairs {
         }
         let messages = self.core.links().hear();
         let heard = messages.len();
-        for (process, message) in messages {
+        for (process, said) in messages {
+            let message = match said {
+                Said::Claim(claim) => {
+                    self.compare(process, &claim);
+                    continue;
+                }
+                Said::Message(message) => message,
+            };
             let is_shared = matches!(message.saying, Saying::Announce(_)) && self.is_shared(process, message);
             self.core.links().take(process, message, is_shared);
         }
@@ -310,6 +338,35 @@ impl Pairs {
         links.flush();
     }
 
+    /// Says to a process in another network namespace which socket this one has, and gives what that has said of its own, if it fits.
+    fn meet_between_hosts(
+        &self,
+        own_cookie: u64,
+        ends: &ConnectionEnds,
+        process: ProcessKey,
+    ) -> Option<OtherSocket> {
+        if !ends.are_between_hosts() {
+            return None;
+        }
+        let progress = self.core.progress_of.as_ref()?(own_cookie)?;
+        let mut links = self.core.links();
+        links.claim(process, Claim { cookie: own_cookie, tuple: ends.tuple(), progress });
+        links.flush();
+        links.claimed(own_cookie, process).map(|cookie| OtherSocket { cookie, uid: process.uid, inode: 1 })
+    }
+
+    /// Compares what a process says of its socket with what this one has.
+    fn compare(&self, process: ProcessKey, claim: &Claim) {
+        let Some(own_cookie) = self.core.links().own_cookie_of(process, claim) else { return };
+        // Read now: behind what the other one has read.
+        let own = self.core.progress_of.as_ref().and_then(|progress_of| progress_of(own_cookie));
+        if own.is_some_and(|own| own.may_be_the_other_end_of(&claim.progress)) {
+            self.core.links().believe(own_cookie, process, claim);
+        } else {
+            tracing::debug!(own_cookie, ?own, ?claim, "a connection between hosts is not confirmed");
+        }
+    }
+
     /// Looks whether the other end is another user's, and who of its processes has it.
     fn meet_another_user(&self, own_cookie: u64, ends: &ConnectionEnds) {
         let Some(others) = self.core.others.as_ref().filter(|_| ends.is_connection()) else { return };
@@ -334,11 +391,11 @@ impl Pairs {
         links.begin(process);
         drop(links);
         let core = Arc::downgrade(&self.core);
-        let hello = to_hello(&self.core);
-        let memory_bytes = self.core.memory_bytes;
+        let hello = self.core.hello();
+        let gives_ringer = self.core.gives_ringer(process.uid);
         let connect = move || {
             let is_wanted = || core.strong_count() > 0;
-            let opened = connect_to(&domain, process.number, &hello, memory_bytes, &is_wanted);
+            let opened = hello.connect_to(&domain, process.number, gives_ringer, &is_wanted);
             let Some(core) = core.upgrade() else { return };
             let unneeded = core.links().opened(process, opened);
             drop(unneeded);
@@ -367,11 +424,12 @@ impl Pairs {
             return true;
         }
         drop(links);
-        wanted.is_some_and(|Wanted { ends, .. }| {
-            let other = (self.core.socket_of)(&ends.mirrored());
-            other.is_some_and(|other| {
-                other.cookie == message.cookies.own && self.core.may_have(process, &ends, other)
-            })
+        wanted.is_some_and(|Wanted { ends, .. }| match (self.core.socket_of)(&ends.mirrored()) {
+            Some(other) => other.cookie == message.cookies.own && self.core.may_have(process, &ends, other),
+            None => {
+                let claimed = self.core.links().claimed(message.cookies.other, process);
+                claimed == Some(message.cookies.own)
+            }
         })
     }
 }
@@ -402,6 +460,16 @@ impl Core {
         }
     }
 
+    fn hello(&self) -> Hello {
+        let (number, place) = (self.table.number(), self.table.place());
+        Hello { memory_bytes: self.memory_bytes, number, place }
+    }
+
+    /// Whether processes of a user may be in other network namespaces, and have to ring there.
+    fn gives_ringer(&self, uid: u32) -> bool {
+        self.progress_of.is_some() && uid == self.own_uid
+    }
+
     fn wake(&self) {
         if let Some(wake) = self.wake.get() {
             wake();
@@ -414,65 +482,28 @@ impl Core {
     }
 }
 
-/// Connects to a process, and maps what it hands out.
-fn connect_to(
-    domain: &Domain,
-    process: NonZeroU64,
-    hello: &[u8],
-    memory_bytes: usize,
-    is_wanted: &dyn Fn() -> bool,
-) -> Result<Opened, NotOpened> {
-    let connected = domain.connect_while(&name_of(process), hello, &[], (OPENING_TIMEOUT, is_wanted));
-    let (connection, reply) = connected.map_err(|_| NotOpened::Absent)?;
-    let notifications = connection.notifications().map_err(|_| NotOpened::Absent)?;
-    let [fd] = <[OwnedFd; 1]>::try_from(reply.fds).map_err(|_| NotOpened::WrongMemory)?;
-    let memory = SharedMemory::from_fd(fd, memory_bytes).map_err(|error| {
-        tracing::warn!(%error, pid = connection.peer().pid(), "a process hands out what is not the pair's memory");
-        NotOpened::WrongMemory
-    })?;
-    let memory = memory.map_sparse().map_err(|error| {
-        tracing::debug!(%error, "a pair's memory cannot be mapped");
-        NotOpened::NoRoom
-    })?;
-    Ok(Opened { connection, notifications, memory })
-}
-
-/// Makes the memory of a pair: mapped, and its descriptor for the other process.
-fn make_memory(bytes: usize) -> Result<(Region, OwnedFd), MapError> {
-    let memory = SharedMemory::create("beeline-pair", bytes, MemoryOptions::default())?;
-    Ok((memory.map_sparse()?, memory.into_fd()))
-}
-
-fn to_hello(core: &Core) -> [u8; HELLO_BYTES] {
-    let mut hello = [0; HELLO_BYTES];
-    hello[..8].copy_from_slice(&VERSION);
-    hello[8..16].copy_from_slice(&(core.memory_bytes as u64).to_le_bytes());
-    hello[16..24].copy_from_slice(&core.table.number().get().to_le_bytes());
-    hello[24..].copy_from_slice(&core.table.place().to_le_bytes());
-    hello
-}
-
-/// Number and place of who connects, if it has this version and size of memory.
-fn from_hello(request: &[u8], memory_bytes: usize) -> Option<(NonZeroU64, u16)> {
-    let request: &[u8; HELLO_BYTES] = request.try_into().ok()?;
-    let (version, rest) = request.split_first_chunk::<8>()?;
-    let (bytes, rest) = rest.split_first_chunk::<8>()?;
-    let (number, place) = rest.split_first_chunk::<8>()?;
-    let is_alike = *version == VERSION && u64::from_le_bytes(*bytes) == memory_bytes as u64;
-    let number = NonZeroU64::new(u64::from_le_bytes(*number))?;
-    is_alike.then_some((number, u16::from_le_bytes(place.try_into().ok()?)))
-}
-
 /// Lets other processes in.
 struct Doorkeeper(Arc<Core>);
 
 impl Service for Doorkeeper {
     fn connected(&mut self, peer: &Peer, request: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {
         let refusal = |why| Ok(Answer::refusal(Refusal::new(why), Vec::new()));
-        if !fds.is_empty() {
-            return Ok(Answer::refusal(Refusal::new("no descriptor is wanted here"), fds));
+        if request == KNOCK && fds.is_empty() && peer.uid() == self.0.own_uid {
+            self.0.wake();
+            return refusal("this process is awake");
         }
-        let Some((number, place)) = from_hello(request, self.0.memory_bytes) else {
+        let refused_with = |fds| Ok(Answer::refusal(Refusal::new("no such descriptor is wanted here"), fds));
+        let ringer = match <[OwnedFd; 1]>::try_from(fds) {
+            Ok([fd]) if peer.uid() == self.0.own_uid => match Ringer::handed_out(fd) {
+                Ok(ringer) => Some(ringer),
+                Err(fd) => return refused_with(vec![fd]),
+            },
+            Ok([fd]) => return refused_with(vec![fd]),
+            Err(fds) if fds.is_empty() => None,
+            Err(fds) => return refused_with(fds),
+        };
+        let hello = Hello::from_bytes(request).filter(|hello| hello.memory_bytes == self.0.memory_bytes);
+        let Some(Hello { number, place, .. }) = hello else {
             return refusal("another version of this library, or another size of memory");
         };
         if !self.0.is_member(peer, place, number) {
@@ -489,11 +520,17 @@ impl Service for Doorkeeper {
             self.0.links().lacks_memory();
             Refusal::new("there is no room for the memory of a pair")
         })?;
-        if !self.0.links().let_in(process, peer, memory) {
+        let mut fds = vec![fd];
+        if ringer.is_some() && self.0.gives_ringer(process.uid) {
+            fds.push(Ringer::to_hand_out().map_err(|_| Refusal::new("there is no descriptor left"))?);
+        }
+        // Whoever gives none gets none, and cannot be rung elsewhere.
+        let ringer = ringer.filter(|_| fds.len() > 1).and_then(other_namespaces);
+        if !self.0.links().let_in(process, peer, memory, ringer) {
             return Err(Refusal::new(refused));
         }
         self.0.wake();
-        Ok(Reply { payload: Vec::new(), fds: vec![fd] }.into())
+        Ok(Reply { payload: Vec::new(), fds }.into())
     }
 
     fn requested(&mut self, _: &Peer, _: &[u8], fds: Vec<OwnedFd>) -> Result<Answer, Refusal> {

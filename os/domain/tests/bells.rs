@@ -248,3 +248,44 @@ fn no_wake_up_is_lost_between_a_store_and_a_sleep() {
     assert_eq!(exit_of(child), Some(0));
     assert!(sleeps > 100, "{sleeps} sleeps");
 }
+
+#[test]
+fn bell_of_another_network_namespace_is_rung_by_what_was_made_there() {
+    // A thread of its own: it stays there.
+    let made_there = std::thread::spawn(|| {
+        if nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET).is_err() {
+            return None;
+        }
+        let here = Ringer::handed_out(Ringer::to_hand_out().unwrap()).unwrap();
+        assert!(!here.is_of_another_namespace());
+        Some((Bell::new().unwrap(), Ringer::to_hand_out().unwrap()))
+    });
+    let Some((bell, socket)) = made_there.join().unwrap() else {
+        eprintln!("skipped: only root can make network namespaces");
+        return;
+    };
+    assert_eq!(Ringer::new().unwrap().ring(&bell.address()), Rung::Nobody);
+    let ringer = Ringer::handed_out(socket).unwrap();
+    assert!(ringer.is_of_another_namespace());
+    assert_eq!(ringer.ring(&bell.address()), Rung::Rung);
+    assert!(is_readable(&bell));
+    // Once the bell is full nobody can tell whether it is that or the socket, and it is said.
+    let rings = std::iter::repeat_with(|| ringer.ring(&bell.address()));
+    assert!(rings.take(10_000).any(|rung| matches!(rung, Rung::Failed(_))));
+    assert!(bell.clear() && !is_readable(&bell));
+    assert_eq!(ringer.ring(&bell.address()), Rung::Rung);
+    drop(bell);
+}
+
+#[test]
+fn what_is_no_socket_of_a_ringer_comes_back() {
+    let others: [std::os::fd::OwnedFd; 3] = [
+        std::fs::File::open("/dev/null").unwrap().into(),
+        std::os::unix::net::UnixStream::pair().unwrap().0.into(),
+        std::net::UdpSocket::bind("127.0.0.1:0").unwrap().into(),
+    ];
+    for other in others {
+        let number = other.as_raw_fd();
+        assert_eq!(Ringer::handed_out(other).unwrap_err().as_raw_fd(), number);
+    }
+}

@@ -87,6 +87,44 @@ pub fn taken(socket: impl AsFd) -> Result<u64, CountError> {
     whole.checked_sub(part).ok_or(CountError::Contradiction { whole, part })
 }
 
+/// What the two sides of a connection tell each other to find out whether it is one.
+///
+/// What one side has told, and the other one looks at after that, is in this order if both are of one connection: what is taken at one end
+/// was given at the other, and what is acknowledged at one end has come to the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes that were given, and of these what the other side has acknowledged.
+    pub given: u64,
+    pub acknowledged: u64,
+    /// Bytes that have come, and of these what was taken.
+    pub received: u64,
+    pub taken: u64,
+}
+
+impl Progress {
+    /// Whether this, which was read after `told`, may be of the other end of the same connection.
+    pub fn may_be_the_other_end_of(&self, told: &Progress) -> bool {
+        told.taken <= self.given && told.acknowledged <= self.received
+    }
+}
+
+/// What went through an established `socket` so far, each count as [`given`] and [`taken`] say.
+///
+/// # Errors
+/// [`CountError`]; one that is not established tells nothing.
+pub fn progress(socket: impl AsFd, side: Side) -> Result<Progress, CountError> {
+    let socket = socket.as_fd();
+    let info = Info::of(socket)?;
+    if info.state != State::Established {
+        return Err(CountError::NotOpen(info.state));
+    }
+    let (whole, part) = (info.acknowledged, u64::from(side == Side::Connected));
+    let acknowledged = whole.checked_sub(part).ok_or(CountError::Contradiction { whole, part })?;
+    let (given, taken) = (given(socket, side)?, taken(socket)?);
+    // Read at last: what was acknowledged to the other side before this was called has come.
+    Ok(Progress { given, acknowledged, received: Info::of(socket)?.received, taken })
+}
+
 /// State of `socket`.
 ///
 /// # Errors

@@ -47,7 +47,7 @@ mod tuple;
 mod unix;
 
 pub use bytes::{Peeked, TakeError, peek, reset, room, send, take};
-pub use counts::{CountError, Side, given, state, taken};
+pub use counts::{CountError, Progress, Side, given, progress, state, taken};
 pub use datagrams::{
     is_neutral_for_datagrams, is_of_this_host, is_udp, may_come_to_this_host, receiver, source_towards,
 };

@@ -8,7 +8,7 @@ use std::net::Shutdown;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 
-use beeline_tcp::{CountError, State, given, send, state, taken};
+use beeline_tcp::{CountError, Progress, State, given, progress, send, state, taken};
 use connections::{End, FAMILIES, Family, pair, sleeps, to_itself, wait_until};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -223,6 +223,50 @@ fn counts_never_go_back_while_other_threads_send_and_receive() {
     });
     look();
     assert_eq!(last, ((BYTES / 1000 * 1000) as u64, (BYTES / 1000 * 1000) as u64));
+}
+
+#[test]
+fn what_either_end_tells_fits_to_the_other_one_while_bytes_move_and_to_no_other_connection() {
+    let [a, b] = pair(Family::Ipv4);
+    let told = |end: &End| progress(&end.stream, end.side);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for end in [&a, &b] {
+            let is_over = &is_over;
+            let (mut from, mut to) = (&end.stream, &end.stream);
+            scope.spawn(move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    from.write_all(&[7; 3000]).unwrap();
+                }
+                end.stream.shutdown(Shutdown::Write).unwrap();
+            });
+            scope.spawn(move || while to.read(&mut [0; 5000]).unwrap() > 0 {});
+        }
+        let mut compared = 0;
+        while compared < 2000 {
+            for (one, other) in [(&a, &b), (&b, &a)] {
+                // It moves all the time, so that a look may be in vain.
+                let (Ok(first), Ok(second)) = (told(one), told(other)) else { continue };
+                assert!(second.may_be_the_other_end_of(&first), "{first:?} {second:?}");
+                compared += 1;
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    // Equal at rest, so that one byte more or less is found at either end.
+    let [c, d] = pair(Family::Ipv4);
+    (&c.stream).write_all(&[1; 10]).unwrap();
+    (&d.stream).read_exact(&mut [0; 4]).unwrap();
+    wait_until(|| told(&c).unwrap().acknowledged == 10);
+    let (at_c, at_d) = (told(&c).unwrap(), told(&d).unwrap());
+    assert_eq!(at_c, Progress { given: 10, acknowledged: 10, received: 0, taken: 0 });
+    assert_eq!(at_d, Progress { given: 0, acknowledged: 0, received: 10, taken: 4 });
+    let less = Progress { received: 9, ..at_d };
+    assert!(at_d.may_be_the_other_end_of(&at_c) && !less.may_be_the_other_end_of(&at_c));
+    let more = Progress { taken: 11, ..at_d };
+    assert!(at_c.may_be_the_other_end_of(&at_d) && !at_c.may_be_the_other_end_of(&more));
+    c.stream.shutdown(Shutdown::Write).unwrap();
+    wait_until(|| matches!(told(&d), Err(CountError::NotOpen(State::CloseWait))));
 }
 
 #[test]

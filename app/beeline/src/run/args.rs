@@ -60,6 +60,9 @@ pub struct RuleArgs {
     /// Whether connections with processes of other users are, too; both ends have to say so [default: false]
     #[arg(long, value_name = "true|false")]
     other_users: Option<String>,
+    /// Addresses or prefixes of hosts, each in a network namespace of its own on this machine; both ends have to say so
+    #[arg(long, value_name = "NETS")]
+    hosts: Option<String>,
     /// Executables that are, with * and ?, by commas: for programs that the command starts
     #[arg(long, value_name = "NAMES")]
     programs: Option<String>,
@@ -106,12 +109,13 @@ pub struct RuleArgs {
 
 impl RuleArgs {
     /// The options by their keys.
-    fn given(&self) -> [(&'static str, &Option<String>); 18] {
+    fn given(&self) -> [(&'static str, &Option<String>); 19] {
         [
             ("accelerate", &self.accelerate),
             ("udp", &self.udp),
             ("unix", &self.unix),
             ("other_users", &self.other_users),
+            ("hosts", &self.hosts),
             ("programs", &self.programs),
             ("never_programs", &self.never_programs),
             ("addresses", &self.addresses),

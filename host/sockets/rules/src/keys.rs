@@ -83,6 +83,11 @@ pub const KEYS: &[Key] = &[
         get: |rules| Given::One(rules.other_users.to_string()),
     },
     Key {
+        name: "hosts",
+        set: |rules, given| put(&mut rules.hosts, given.parse_all(hosts)),
+        get: |rules| Given::list(&rules.hosts),
+    },
+    Key {
         name: "programs",
         set: |rules, given| put(&mut rules.programs, patterns(given)),
         get: |rules| Given::list(&rules.programs.0),
@@ -200,6 +205,20 @@ fn net(text: &str) -> Result<IpNet, String> {
     })
 }
 
+/// Addresses that two network namespaces may both have, each for itself, mean no host.
+fn hosts(text: &str) -> Result<IpNet, String> {
+    let net = net(text)?;
+    let of_each =
+        ["127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "0.0.0.0/8", "::/127", "fe80::/10", "ff00::/8"];
+    let is_in = |of_each: &IpNet| of_each.contains(&net) || net.contains(of_each);
+    match of_each.iter().filter_map(|text| text.parse().ok()).find(is_in) {
+        Some(own) => {
+            Err(format!("`{text}` is no network of hosts: each network namespace has {own} for itself"))
+        }
+        None => Ok(net),
+    }
+}
+
 fn ports(text: &str) -> Result<RangeInclusive<u16>, String> {
     let port = |text: &str| text.trim().parse::<u16>().ok();
     let range = match text.split_once('-') {
@@ -312,6 +331,11 @@ mod tests {
             ("udp", "1", "true or false"),
             ("unix", "/run/*", "true or false"),
             ("other_users", "all", "true or false"),
+            ("hosts", "10.0.0.300", "no address and no prefix"),
+            ("hosts", "127.0.0.1", "each network namespace has 127.0.0.0/8 for itself"),
+            ("hosts", "0.0.0.0/0", "no network of hosts"),
+            ("hosts", "::1", "no network of hosts"),
+            ("hosts", "fe80::1", "no network of hosts"),
             ("programs", "a[", "no pattern"),
             ("addresses", "localhost", "no address and no prefix"),
             ("ports", "70000", "no port"),

@@ -22,6 +22,9 @@ pub struct Rules {
     pub unix: bool,
     /// Whether connections with processes of other users are, too: the user's table of connections can be read by all then.
     pub other_users: bool,
+    /// Addresses that mean one host each, in every network namespace of this machine: of connections between two of them the other end is
+    /// looked for in all. Empty for none.
+    pub hosts: Vec<IpNet>,
     /// Programs whose connections are; empty for all.
     pub programs: Patterns,
     /// Programs whose connections never are.
@@ -59,6 +62,7 @@ impl Default for Rules {
             udp: false,
             unix: false,
             other_users: false,
+            hosts: Vec::new(),
             programs: Patterns::default(),
             never_programs: Patterns::default(),
             addresses: Vec::new(),
@@ -198,6 +202,14 @@ impl Settings {
         }
     }
 
+    /// Whether both ends are addresses that mean one host each, wherever they are.
+    pub fn are_between_hosts(&self, local: SocketAddr, peer: SocketAddr) -> bool {
+        [local, peer].iter().all(|end| {
+            let address = end.ip().to_canonical();
+            self.rules.hosts.iter().any(|net| net.contains(&address))
+        })
+    }
+
     /// Whether a connection may be accelerated. What is forbidden comes before what is allowed. IPv4 addresses that are written as IPv6
     /// ones (`::ffff:10.0.0.1`) are IPv4 ones.
     ///
@@ -288,6 +300,16 @@ mod tests {
         let never = [("addresses", "10.0.0.0/8"), ("never_addresses", "10.0.0.7")];
         assert_eq!(decide(&never, "10.0.0.7:1", "10.0.0.8:2"), Err(Why::RulesAddress));
         assert_eq!(decide(&never, "10.0.0.6:1", "10.0.0.8:2"), Ok(()));
+    }
+
+    #[test]
+    fn connection_is_between_hosts_whose_both_ends_are_named() {
+        let settings = rules(&[("hosts", "10.77.0.0/24, fd77::/64")]).for_program(Path::new("/bin/a"));
+        let are = |local: &str, peer: &str| {
+            settings.are_between_hosts(local.parse().unwrap(), peer.parse().unwrap())
+        };
+        assert!(are("10.77.0.1:1", "[::ffff:10.77.0.2]:2") && are("[fd77::1]:1", "[fd77::2]:2"));
+        assert!(!are("10.77.0.1:1", "10.77.1.2:2") && !are(HERE, THERE));
     }
 
     #[test]

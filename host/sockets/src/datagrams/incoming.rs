@@ -10,7 +10,7 @@ use beeline_window::{ReceiveError, Receiver};
 
 use super::flow::{Flow, Live};
 use super::outgoing::{BEGINS, PREFIX_BYTES};
-use crate::sleepers::ring;
+use crate::sleepers::ring_other;
 use crate::words::Credits;
 
 /// A sender that was told that no more is taken may be storing one still, for so long.
@@ -150,7 +150,8 @@ impl Incoming {
     /// Has the other process answer, whose program may send nothing for long.
     pub(crate) fn hurry_rest(&mut self) {
         if !self.live.slot().has_rested(self.rest) {
-            ring(&self.live.slot().memory().other_sleeper(0).address());
+            let memory = self.live.slot().memory();
+            ring_other(memory, &memory.other_sleeper(0).address());
         }
     }
 

@@ -11,7 +11,7 @@ use beeline_window::{Sent, Writer};
 use super::flow::{Flow, Live};
 use crate::held;
 use crate::memory::OtherSleeper;
-use crate::sleepers::ring;
+use crate::sleepers::ring_other;
 use crate::words::Credits;
 
 /// Of the word before a datagram: the sender came from the kernel's path just before.
@@ -292,7 +292,7 @@ impl Outgoing {
             }
             let Some((_, sleeper)) = last else { continue };
             if let Some(to_ring) = sleeper.to_ring(memory)
-                && ring(&to_ring.address)
+                && ring_other(memory, &to_ring.address)
             {
                 sleeper.rang(memory, &to_ring);
                 self.row.iter().for_each(|row| row.rang());

@@ -99,7 +99,7 @@ impl Key {
 }
 
 /// An address and a port; one of IPv4 as IPv6 writes it.
-pub(super) fn end_bytes(address: IpAddr, port: u16) -> [u8; 18] {
+pub(crate) fn end_bytes(address: IpAddr, port: u16) -> [u8; 18] {
     let address = match address {
         IpAddr::V4(address) => address.to_ipv6_mapped(),
         IpAddr::V6(address) => address,

@@ -3,15 +3,18 @@
 //! Either process may connect. Where both do at once, the connection of the one with the smaller number stays: it refuses the other,
 //! which takes it.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::num::NonZeroU64;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use beeline_mmio::Region;
 
-use super::agreements::{Agreements, Cookies, Heard, Message, SLOTS, Saying};
+use super::agreements::{Cookies, Heard, Message, SLOTS, Saying};
+use super::claims::Claims;
+use super::link::{Agreed, End, Link, NotOpened, Opened, ProcessKey};
+use super::said::{Claim, Said};
 use crate::connection_table::ConnectionEnds;
-use crate::{Admitted, Connection, Disposer, Notifications, Notified, Peer, PeerId};
+use crate::{Admitted, Disposer, Notifications, Peer, Ringer};
 
 /// Messages of one process that are taken in a turn.
 const MESSAGES_A_TURN: usize = 64;
@@ -31,14 +34,6 @@ const MAX_WRONG: u64 = 64;
 /// How long a process that did not let this one in is left alone.
 const LEFT_ALONE: Duration = Duration::from_millis(100);
 
-/// A process that has joined a table of connections: whose table, and under which number. Another user chooses its numbers as it likes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ProcessKey {
-    /// The user's, by the kernel's word.
-    pub(super) uid: u32,
-    pub(super) number: NonZeroU64,
-}
-
 #[derive(Debug)]
 pub(super) struct Links {
     own: ProcessKey,
@@ -46,6 +41,8 @@ pub(super) struct Links {
     left_alone: BTreeMap<ProcessKey, Instant>,
     /// Connections of this process that are looked for, by their cookies.
     pub(super) wanted: BTreeMap<u64, Wanted>,
+    /// Of those between hosts, what others say of their other ends.
+    claims: Claims,
     /// What lets processes of other users in, for the connections of this process whose other end they have, by cookies.
     admitted: BTreeMap<u64, Admitted>,
     wrong: u64,
@@ -63,45 +60,6 @@ pub(super) struct Wanted {
     pub(super) process: Option<ProcessKey>,
 }
 
-/// A process and what is said to it.
-#[derive(Debug)]
-pub(super) struct Link {
-    end: End,
-    agreements: Agreements,
-    incoming: VecDeque<Message>,
-    outgoing: VecDeque<Message>,
-}
-
-#[derive(Debug)]
-enum End {
-    /// A thread is connecting.
-    Opening,
-    Client(Opened),
-    Owner {
-        peer: Peer,
-        memory: Region,
-    },
-}
-
-/// A connection to a process that has let this one in.
-#[derive(Debug)]
-pub(super) struct Opened {
-    pub(super) connection: Connection,
-    pub(super) notifications: Notifications,
-    pub(super) memory: Region,
-}
-
-/// Why a connection was not opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NotOpened {
-    /// Nobody is there, or it lets nobody in.
-    Absent,
-    /// The owner handed out what is not the pair's memory.
-    WrongMemory,
-    /// This process has no room for the memory.
-    NoRoom,
-}
-
 /// How far two processes are.
 pub(super) enum Standing {
     /// Nobody has tried, or not for a while.
@@ -113,14 +71,15 @@ pub(super) enum Standing {
 impl Links {
     pub(super) fn new(own: ProcessKey, disposer: Disposer) -> Self {
         let (all, left_alone, wanted) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let admitted = BTreeMap::new();
+        let (claims, admitted) = (Claims::default(), BTreeMap::new());
         let (wrong, without_memory, news) = (0, 0, 0);
-        Links { own, all, left_alone, wanted, admitted, wrong, without_memory, news, disposer }
+        Links { own, all, left_alone, wanted, claims, admitted, wrong, without_memory, news, disposer }
     }
 
     /// Forgets everybody; what is returned ends the connections when it is dropped.
     pub(super) fn clear(&mut self) -> BTreeMap<ProcessKey, Link> {
         self.wanted.clear();
+        self.claims.clear();
         self.admitted.clear();
         std::mem::take(&mut self.all)
     }
@@ -189,12 +148,18 @@ impl Links {
         None
     }
 
-    /// Another process has connected; `false` where it is to take this one's connection. `memory` is what it gets.
-    pub(super) fn let_in(&mut self, process: ProcessKey, peer: &Peer, memory: Region) -> bool {
+    /// Another process has connected; `false` where it is to take this one's connection. `memory` is what it gets, and `ringer` what it gave.
+    pub(super) fn let_in(
+        &mut self,
+        process: ProcessKey,
+        peer: &Peer,
+        memory: Region,
+        ringer: Option<Arc<Ringer>>,
+    ) -> bool {
         let is_free = self.may_come(process);
         if is_free {
             self.keep(|other, _| *other != process);
-            self.all.insert(process, Link::new(End::Owner { peer: peer.clone(), memory }));
+            self.all.insert(process, Link::new(End::Owner { peer: peer.clone(), memory, ringer }));
             self.news += 1;
         } else {
             self.disposer.dispose(memory);
@@ -216,8 +181,8 @@ impl Links {
     pub(super) fn told(&mut self, peer: &Peer, message: &[u8]) -> bool {
         let Some(link) = self.all.values_mut().find(|link| link.is_of(peer.id())) else { return false };
         let is_first = link.incoming.is_empty();
-        match Message::from_bytes(message) {
-            Some(message) if link.incoming.len() < MAX_INCOMING => link.incoming.push_back(message),
+        match Said::from_bytes(message) {
+            Some(said) if link.incoming.len() < MAX_INCOMING => link.incoming.push_back(said),
             Some(_) => peer.disconnect(),
             None => self.wrong += 1,
         }
@@ -241,7 +206,7 @@ impl Links {
     }
 
     /// What others have said, some of each. A process whose answers do not leave is not heard.
-    pub(super) fn hear(&mut self) -> Vec<(ProcessKey, Message)> {
+    pub(super) fn hear(&mut self) -> Vec<(ProcessKey, Said)> {
         let own = self.own.uid;
         self.keep(|process, link| {
             let is_liar = process.uid != own && link.agreements.wrong() > MAX_WRONG;
@@ -255,9 +220,9 @@ impl Links {
                     break;
                 }
                 match link.next() {
-                    Some(Some(message)) => {
+                    Some(Some(said)) => {
                         heard_of_others += usize::from(process.uid != own);
-                        heard.push((*process, message));
+                        heard.push((*process, said));
                     }
                     Some(None) => wrong += 1,
                     None => break,
@@ -317,9 +282,9 @@ impl Links {
                     wanted.process = Some(process);
                     self.news += 1;
                 }
-                link.outgoing.push_back(reply);
+                link.outgoing.push_back(Said::Message(reply));
             }
-            Heard::Wrong(reply) => link.outgoing.extend(reply),
+            Heard::Wrong(reply) => link.outgoing.extend(reply.map(Said::Message)),
             Heard::Nothing => self.news += usize::from(matches!(message.saying, Saying::Accept(_))),
         }
     }
@@ -343,8 +308,8 @@ impl Links {
         match (link.agreements.agreed(own_cookie), link.shared()) {
             (Some((other_cookie, slot)), Some((peer, memory))) => {
                 let owns = matches!(link.end, End::Owner { .. });
-                let (peer, memory) = (peer.clone(), memory.clone());
-                Talk::Agreed(Agreed { peer, other_cookie, slot, owns, memory })
+                let (peer, memory, ringer) = (peer.clone(), memory.clone(), link.ringer());
+                Talk::Agreed(Agreed { peer, other_cookie, slot, owns, memory, ringer })
             }
             _ => Talk::UnderWay,
         }
@@ -357,8 +322,46 @@ impl Links {
             return;
         };
         let cookies = Cookies { own: own_cookie, other: other_cookie };
-        link.outgoing.extend(link.agreements.announce(cookies));
+        link.outgoing.extend(link.agreements.announce(cookies).map(Said::Message));
         wanted.process = Some(process);
+    }
+
+    /// This process looks for the other end of a connection.
+    pub(super) fn want(&mut self, own_cookie: u64, ends: &ConnectionEnds) {
+        let wanted = self.wanted.entry(own_cookie).or_insert(Wanted { ends: *ends, process: None });
+        wanted.ends = *ends;
+        self.claims.look_for(own_cookie, ends);
+    }
+
+    /// Says to a process that this one has a socket. Where it takes long to hear, it is told later.
+    pub(super) fn claim(&mut self, process: ProcessKey, claim: Claim) {
+        if let Some(link) = self.all.get_mut(&process)
+            && link.outgoing.len() < MESSAGES_A_TURN
+        {
+            link.outgoing.push_back(Said::Claim(claim));
+        }
+    }
+
+    /// The cookie of this process's connection whose other end a process claims. Nothing of the sort is another user's to say.
+    pub(super) fn own_cookie_of(&mut self, process: ProcessKey, claim: &Claim) -> Option<u64> {
+        if process.uid != self.own.uid {
+            self.wrong += 1;
+            return None;
+        }
+        self.claims.own_cookie_of(claim)
+    }
+
+    /// A claim fits to what the kernel says here.
+    pub(super) fn believe(&mut self, own_cookie: u64, process: ProcessKey, claim: &Claim) {
+        // It may have been let go of meanwhile.
+        if self.wanted.contains_key(&own_cookie) && self.claims.believe(own_cookie, process, claim) {
+            self.news += 1;
+        }
+    }
+
+    /// What a process has claimed to have at the other end of a connection.
+    pub(super) fn claimed(&self, own_cookie: u64, process: ProcessKey) -> Option<u64> {
+        self.claims.other_cookie(own_cookie, process)
     }
 
     /// Has `admit` let processes of another user in that has the other end, unless it has, or they have agreed on it.
@@ -406,9 +409,10 @@ impl Links {
 
     pub(super) fn release(&mut self, own_cookie: u64) {
         self.admitted.remove(&own_cookie);
-        let Some(Wanted { process: Some(process), .. }) = self.wanted.remove(&own_cookie) else { return };
-        if let Some(link) = self.all.get_mut(&process) {
-            link.outgoing.extend(link.agreements.release(own_cookie));
+        let Some(Wanted { ends, process }) = self.wanted.remove(&own_cookie) else { return };
+        self.claims.forget(own_cookie, &ends);
+        if let Some(link) = process.and_then(|process| self.all.get_mut(&process)) {
+            link.outgoing.extend(link.agreements.release(own_cookie).map(Said::Message));
         }
     }
 
@@ -431,81 +435,10 @@ pub(super) enum Talk {
     Agreed(Agreed),
 }
 
-/// What two processes have agreed on for a connection.
-#[derive(Clone, Debug)]
-pub struct Agreed {
-    /// The process at the other end.
-    pub peer: Peer,
-    /// The cookie of the socket at the other end (`SO_COOKIE`), which both processes have confirmed.
-    pub other_cookie: u64,
-    /// No other connection of the two processes has it until both have released this one.
-    pub slot: u32,
-    /// Whether this process owns the connection of the domain between the two; the other one has connected.
-    pub owns: bool,
-    /// The memory that the two processes share, of the size that both have asked for, and zero before anybody writes there. The other
-    /// process writes any bytes at any time. It is unmapped when the connection between the two has ended and the last clone is gone.
-    pub memory: Region,
-}
-
-impl Link {
-    fn new(end: End) -> Self {
-        let agreements = Agreements::new(matches!(end, End::Owner { .. }));
-        Link { end, agreements, incoming: VecDeque::new(), outgoing: VecDeque::new() }
-    }
-
-    /// The other process, and the memory that it shares with this one.
-    fn shared(&self) -> Option<(&Peer, &Region)> {
-        match &self.end {
-            End::Opening => None,
-            End::Client(Opened { connection, memory, .. }) => Some((connection.peer(), memory)),
-            End::Owner { peer, memory } => Some((peer, memory)),
-        }
-    }
-
-    fn has_ended(&self) -> bool {
-        self.shared().is_some_and(|(peer, _)| peer.departure().is_some())
-    }
-
-    /// Ends the connection of one who has connected; that to an owner ends when it is dropped.
-    fn is_let_go(&self) -> bool {
-        if let End::Owner { peer, .. } = &self.end {
-            peer.disconnect();
-        }
-        true
-    }
-
-    fn is_of(&self, id: PeerId) -> bool {
-        matches!(&self.end, End::Owner { peer, .. } if peer.id() == id)
-    }
-
-    /// Takes what was said next; `Some(None)` where that has no meaning.
-    fn next(&mut self) -> Option<Option<Message>> {
-        match &self.end {
-            End::Opening => None,
-            End::Owner { .. } => self.incoming.pop_front().map(Some),
-            // What ends them ends the peer.
-            End::Client(Opened { notifications, .. }) => {
-                let told = notifications.try_next().ok()??;
-                Some(Message::from_bytes(&told.payload))
-            }
-        }
-    }
-
-    /// Whether a message has been sent, or there is nobody to send it to.
-    fn send(&self, message: Message) -> bool {
-        let bytes = message.to_bytes();
-        let sent = match &self.end {
-            End::Opening => return false,
-            End::Owner { peer, .. } => peer.notify(&bytes, &[]),
-            End::Client(Opened { connection, .. }) => connection.tell(&bytes),
-        };
-        sent != Ok(Notified::WouldBlock)
-    }
-}
-
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {
+    use std::num::NonZeroU64;
     use std::os::fd::OwnedFd;
     use std::sync::mpsc::{Sender, channel};
 
@@ -554,7 +487,7 @@ mod tests {
         all.into_iter().for_each(|process| _ = links.opened(process, Err(NotOpened::Absent)));
         assert!(!links.may_open(process(7, 1)), "it is left alone");
         // Those that come.
-        let let_in = |links: &mut Links, process| links.let_in(process, &peer, Region::private(64));
+        let let_in = |links: &mut Links, process| links.let_in(process, &peer, Region::private(64), None);
         assert_eq!((1..1000).filter(|n| let_in(&mut links, process(7, *n))).count(), MAX_OF_USER);
         assert!((8..7 + MAX_USERS as u32).all(|uid| let_in(&mut links, process(uid, 1))));
         assert!(!let_in(&mut links, process(99, 1)), "of too many users");
@@ -574,7 +507,7 @@ mod tests {
             let (connection, _) = domain.connect("name", b"", &[]).unwrap();
             let notifications = connection.notifications().unwrap();
             let memory = Region::private(64);
-            (Ok(Opened { connection, notifications, memory }), connected.recv().unwrap())
+            (Ok(Opened { connection, notifications, memory, ringer: None }), connected.recv().unwrap())
         };
         let [smaller, own, larger] = [3, 5, 7].map(|number| process(0, number));
         let mut links = Links::new(own, Disposer::default());
@@ -582,11 +515,11 @@ mod tests {
             links.begin(other);
         }
         let (to_smaller, peer) = connect();
-        let let_in = |links: &mut Links, process| links.let_in(process, &peer, Region::private(64));
+        let let_in = |links: &mut Links, process| links.let_in(process, &peer, Region::private(64), None);
         assert!(let_in(&mut links, smaller));
         assert!(links.opened(smaller, to_smaller).is_some(), "it is given back");
         let (to_larger, peer) = connect();
-        let let_in = |links: &mut Links, process| links.let_in(process, &peer, Region::private(64));
+        let let_in = |links: &mut Links, process| links.let_in(process, &peer, Region::private(64), None);
         assert!(!let_in(&mut links, larger));
         assert!(links.opened(larger, to_larger).is_none());
         assert_eq!(links.count(), (2, 0));

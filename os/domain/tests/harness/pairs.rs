@@ -28,7 +28,7 @@ pub fn cookie(ends: &ConnectionEnds) -> u64 {
 /// What a process says when it connects.
 pub fn hello_of(memory_bytes: usize, number: NonZeroU64, place: u16) -> Vec<u8> {
     let numbers = [(memory_bytes as u64).to_le_bytes(), number.get().to_le_bytes()].concat();
-    [&b"BeePair\x03"[..], &numbers, &place.to_le_bytes()].concat()
+    [&b"BeePair\x04"[..], &numbers, &place.to_le_bytes()].concat()
 }
 
 /// What the kernel would say: every socket is there.

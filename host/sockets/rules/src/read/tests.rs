@@ -106,6 +106,7 @@ fn any_rules() -> impl Strategy<Value = Rules> {
             let list: Vec<_> = ports.iter().map(|(a, b)| format!("{}-{}", a.min(b), a.max(b))).collect();
             rules.set_option("never_ports", &list.join(",")).unwrap();
             rules.set_option("addresses", &std::net::Ipv4Addr::from(net).to_string()).unwrap();
+            rules.set_option("hosts", if copies { "10.77.0.0/24,fd77::/64" } else { "" }).unwrap();
             rules.set_option("programs", "a*,/usr/bin/[b-d]?").unwrap();
             rules.set_option("retain", if copies { "copy" } else { "none" }).unwrap();
             rules.set_option("spin", if forever { "forever" } else { "7us" }).unwrap();

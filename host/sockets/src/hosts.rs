@@ -1,0 +1,36 @@
+//! Connections between hosts, whose other end this process's kernel does not know: what went through them so far, by which two processes find out
+//! whether they have the two ends of one.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+
+use beeline_tcp::Progress;
+
+use crate::deaths::own_socket;
+use crate::endpoint::Endpoint;
+use crate::lock::locked;
+
+/// Those whose other end is looked for, by their cookies.
+#[derive(Debug, Default)]
+pub(crate) struct BetweenHosts(Mutex<BTreeMap<u64, &'static Endpoint>>);
+
+impl BetweenHosts {
+    pub(crate) fn add(&self, cookie: u64, endpoint: &'static Endpoint) {
+        locked(&self.0).insert(cookie, endpoint);
+    }
+
+    pub(crate) fn remove(&self, cookie: u64) {
+        locked(&self.0).remove(&cookie);
+    }
+
+    /// What the kernel says now; nothing where the number is another socket's meanwhile.
+    pub(crate) fn progress(&self, cookie: u64) -> Option<Progress> {
+        let endpoint = *locked(&self.0).get(&cookie)?;
+        let socket = own_socket(endpoint.number.load(Ordering::Relaxed)).ok()?;
+        if beeline_tcp::cookie(&socket) != Ok(cookie) {
+            return None;
+        }
+        beeline_tcp::progress(&socket, endpoint.side()).ok()
+    }
+}

@@ -60,7 +60,7 @@ impl Hosts {
         Some(hosts)
     }
 
-    /// A command on one of the hosts.
+    /// Where the wire is that its number stands for.
     fn on(&self, host: usize, program: &str) -> Command {
         let mut command = Command::new("nsenter");
         command.arg(format!("--net=/proc/{}/ns/net", self.holders[host].id())).arg(program);

@@ -355,11 +355,17 @@ static void fork_under_server(struct side *s)
 	MUST(getsockname(s->fd, (struct sockaddr *)&own.of, &own.length));
 	start_receiving(&receiving, s->fd);
 	SAY(close(s->fd));
+	int told[2];
+	char is_there;
+	MUST(pipe(told));
 	pid_t child = MUST(fork());
 	if (child == 0) {
+		write(told[1], "c", 1);
 		pause();
 		_exit(0);
 	}
+	/* It has what the library leaves to it until it has run once. */
+	MUST(read(told[0], &is_there, 1));
 	meet(s);
 	pthread_join(receiving.thread, NULL);
 	say(s, "received %d", receiving.got);

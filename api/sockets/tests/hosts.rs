@@ -24,13 +24,24 @@ struct Hosts {
     _ground: Ground,
     folder: tempfile::TempDir,
     program: PathBuf,
-    /// Processes that hold the namespaces.
+    /// Processes that hold the namespaces, and the numbers of those that are in them.
     holders: [Child; 2],
+    inside: [String; 2],
+    are_containers: bool,
 }
 
 impl Hosts {
     /// `None`, and a word about it, where this process may not make them.
     fn new() -> Option<Self> {
+        Self::with(&["--net"])
+    }
+
+    /// Each with numbers of processes and mounts of its own, too.
+    fn containers() -> Option<Self> {
+        Self::with(&["--net", "--mount-proc", "--ipc", "--uts", "--pid", "--fork", "--kill-child"])
+    }
+
+    fn with(unshared: &[&str]) -> Option<Self> {
         let may = Command::new("unshare").args(["--net", "true"]).stderr(Stdio::null()).status();
         if !may.is_ok_and(|status| status.success()) {
             eprintln!("skipped: only root can make network namespaces");
@@ -40,16 +51,21 @@ impl Hosts {
         let program = ground.compile("hosts.c", &[]);
         let own = namespace_of("self");
         let holders = [(); 2].map(|()| {
-            let holder = Command::new("unshare").args(["--net", "sleep", "600"]).spawn().unwrap();
+            let holder = Command::new("unshare").args(unshared).args(["sleep", "600"]).spawn().unwrap();
             while namespace_of(&holder.id().to_string()) == own {
                 std::thread::sleep(Duration::from_millis(1));
             }
             holder
         });
-        let hosts = Hosts { _ground: ground, folder, program, holders };
-        let [one, other] = hosts.holders.each_ref().map(|holder| holder.id().to_string());
+        let are_containers = unshared.contains(&"--fork");
+        let inside = holders.each_ref().map(|holder| match are_containers {
+            true => only_child_of(holder.id()),
+            false => holder.id().to_string(),
+        });
+        let hosts = Hosts { _ground: ground, folder, program, holders, inside, are_containers };
+        let [one, other] = &hosts.inside;
         let link =
-            ["link", "add", "wire", "netns", &one, "type", "veth", "peer", "name", "wire", "netns", &other];
+            ["link", "add", "wire", "netns", one, "type", "veth", "peer", "name", "wire", "netns", other];
         succeed(Command::new("ip").args(link));
         for (host, address) in ADDRESSES.iter().enumerate() {
             let with_prefix = format!("{address}/24");
@@ -60,10 +76,11 @@ impl Hosts {
         Some(hosts)
     }
 
-    /// Where the wire is that its number stands for.
     fn on(&self, host: usize, program: &str) -> Command {
         let mut command = Command::new("nsenter");
-        command.arg(format!("--net=/proc/{}/ns/net", self.holders[host].id())).arg(program);
+        command.args(["--target", &self.inside[host], "--net"]);
+        command.args(if self.are_containers { &["--mount", "--ipc", "--uts", "--pid"][..] } else { &[] });
+        command.arg(program);
         command
     }
 
@@ -141,6 +158,17 @@ fn sorted(mut pids: [u32; 2]) -> Vec<u32> {
 
 fn rule() -> String {
     format!("HOSTS={NETWORK}")
+}
+
+/// Of a process that starts one and no other.
+fn only_child_of(process: u32) -> String {
+    loop {
+        let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap();
+        if let Some(child) = children.split_whitespace().next() {
+            return child.to_owned();
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// The longest time that an answer took.
@@ -235,4 +263,26 @@ fn end_of_a_killed_process_on_the_other_host_is_seen_as_natively() {
         assert_eq!(server.end(), "end behind 100\n", "{how}");
         assert!(since.elapsed() < Duration::from_millis(SLEEPS_ON_MS), "{how}");
     }
+}
+
+#[test]
+fn containers_share_connections_and_the_end_of_one_is_seen() {
+    let Some(mut hosts) = Hosts::containers() else { return };
+    let rules = [&*rule(), "SPIN=0"];
+    let server = hosts.server(&rules, "poll");
+    let said = hosts.ask(&rules, &server, 3, 100, 1000);
+    assert!(said.contains("carried 3 of 3"), "{said}");
+    assert_eq!(server.end(), "end behind 300\n");
+    let server = hosts.server(&rules, "block");
+    let arguments = ["ask", ADDRESSES[1], &server.port, "1", "100", "1000", "stay"];
+    let mut client = hosts.program(0, &rules, &arguments).spawn().unwrap();
+    let mut said = String::new();
+    BufReader::new(client.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    assert!(said.contains("carried 1 of 1"), "{said}");
+    // With its first process all others are killed.
+    hosts.holders[0].kill().unwrap();
+    let _ = client.wait();
+    let since = Instant::now();
+    assert_eq!(server.end(), "end behind 100\n");
+    assert!(since.elapsed() < Duration::from_millis(SLEEPS_ON_MS));
 }

@@ -23,6 +23,7 @@ mod domain_args;
 pub mod echo;
 mod error;
 mod fabric;
+pub mod fail_over;
 pub mod fan_in;
 mod figure;
 pub mod frames_under_attack;

@@ -76,6 +76,9 @@ struct Run {
     /// Items with which `kv-fill` fills its store, in millions.
     #[arg(long, value_name = "MILLIONS")]
     items: Option<u32>,
+    /// Cases of `sockets-programs` that have this in their names, no others.
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
     /// Count rounds in which the cores moved, and those on one core: to try the program, not for figures.
     #[arg(long)]
     any_placement: bool,
@@ -146,6 +149,7 @@ impl Run {
         if let Some(millions) = self.items {
             settings.fill_thousands = millions.clamp(1, 1000) * 1000;
         }
+        settings.only.clone_from(&self.only);
         settings.rounds = self.rounds.unwrap_or(settings.rounds).max(1);
         Ok(settings)
     }

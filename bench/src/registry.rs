@@ -3,10 +3,10 @@
 use beeline_session::with_causes;
 
 use crate::{
-    BenchError, Failed, Report, Settings, byte_stream, bytes, connect, connection, copy_sizes, dma, fan_in,
-    frames_under_attack, group, idle, key_value, kv_fill, lap, nic_one_way, nic_rate, peer_death, round_trip,
-    rpc_rate, rpc_ring, rpc_round_trip, segment, simulation, sisci, sockets_programs, store, stream, waiter,
-    wake_up, watch_latency, wire_round_trip, work,
+    BenchError, Failed, Report, Settings, byte_stream, bytes, connect, connection, copy_sizes, dma,
+    fail_over, fan_in, frames_under_attack, group, idle, key_value, kv_fill, lap, nic_one_way, nic_rate,
+    peer_death, round_trip, rpc_rate, rpc_ring, rpc_round_trip, segment, simulation, sisci, sockets_programs,
+    store, stream, waiter, wake_up, watch_latency, wire_round_trip, work,
 };
 
 /// A bench by name.
@@ -185,6 +185,11 @@ pub const BENCHES: &[Bench] = &[
         name: "sockets-programs",
         about: "redis, memcached, nginx, pgbench, iperf3, sockperf, connects, idle connections: natively and both ends by `beeline run`",
         run: sockets_programs::run,
+    },
+    Bench {
+        name: "sockets-fail-over",
+        about: "how long a stream stands still when its path fails and comes back: windows ordered down, windows written over; MPTCP over two wires",
+        run: fail_over::run,
     },
     Bench {
         name: "simulation",

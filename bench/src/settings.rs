@@ -23,6 +23,8 @@ pub struct Settings {
     pub trip_thousands: u32,
     /// Items of a store that is filled, in thousands.
     pub fill_thousands: u32,
+    /// Only cases with this in their names, of a bench that has cases.
+    pub only: Option<String>,
     /// Lines of every window and ring, a power of two.
     pub window_lines: u32,
     /// What NIC processes and victims are started from: it has the hidden subcommands of `beeline-bench`.
@@ -44,6 +46,7 @@ impl Settings {
             stream_thousands: 4000,
             trip_thousands: 50,
             fill_thousands: 1000,
+            only: None,
             window_lines: 16384,
             program,
         })

@@ -1,6 +1,6 @@
-//! A wire between two network namespaces: a veth pair, and an IPv4 address at either end.
+//! Wires between two network namespaces: veth pairs, and an IPv4 address at either end of each.
 //!
-//! The namespaces have no names: each lives as long as a process that waits in it, and the pair with them, so that a
+//! The namespaces have no names: each lives as long as a process that waits in it, and the pairs with them, so that a
 //! run that is killed leaves nothing. Making them takes root; without it, or without `ip`, `unshare` and `nsenter`, there
 //! is no wire and a reason why. Not here: what goes over it.
 
@@ -9,15 +9,15 @@ use std::process::{Command, Stdio};
 use crate::BenchError;
 use beeline_session::Role;
 
-/// The interface of either end, in its namespace.
+/// The interface of either end of the first wire, in its namespace.
 pub const INTERFACE: &str = "wire0";
-/// Addresses of the two ends. Nobody else is in their namespaces, so any will do.
+/// Addresses of the two ends of the first wire. Nobody else is in their namespaces, so any will do.
 pub const ADDRESSES: [&str; 2] = ["10.0.0.1", "10.0.0.2"];
 
 /// Runs in a namespace until its standard input ends.
 const STAY: [&str; 5] = ["unshare", "--net", "sh", "-c", "echo here; read end"];
 
-/// Both ends of a wire. Dropping it takes it away.
+/// Both ends of one wire or more. Dropping it takes them away.
 #[derive(Debug)]
 pub struct Veth {
     ends: [Role; 2],
@@ -30,6 +30,14 @@ impl Veth {
     /// None so far as the machine is asked for what it may refuse: [`BenchError::Role`] when a process that was started
     /// cannot be talked to.
     pub fn new() -> Result<Result<Self, String>, BenchError> {
+        Veth::of_wires(1)
+    }
+
+    /// As [`Veth::new`], with so many wires beside each other, each a network of its own ([`interface`], [`address`]).
+    ///
+    /// # Errors
+    /// As [`Veth::new`].
+    pub fn of_wires(wires: u8) -> Result<Result<Self, String>, BenchError> {
         if !rustix::process::geteuid().is_root() {
             return Ok(Err("needs root, for network namespaces".to_owned()));
         }
@@ -46,7 +54,7 @@ impl Veth {
         }
         let ends: [Role; 2] = ends.try_into().expect("there is an end for each address");
         let veth = Veth { ends };
-        Ok(veth.connect().map(|()| veth))
+        Ok((0..wires).try_for_each(|wire| veth.connect(wire)).map(|()| veth))
     }
 
     /// What a command line begins with that is to run at this end.
@@ -54,18 +62,45 @@ impl Veth {
         vec!["nsenter".to_owned(), format!("--net=/proc/{}/ns/net", self.ends[end].pid())]
     }
 
-    fn connect(&self) -> Result<(), String> {
+    /// Has `ip` do something at an end.
+    ///
+    /// # Errors
+    /// What it said.
+    pub fn ip(&self, end: usize, words: &str) -> Result<(), String> {
+        let enter = self.enter(end);
+        run(Command::new(&enter[0]).args(&enter[1..]).arg("ip").args(words.split_whitespace()))
+    }
+
+    /// A count of the kernel's for an end, of `/proc/net/netstat`; `None` where it has none of that name.
+    pub fn count(&self, end: usize, table: &str, name: &str) -> Option<u64> {
+        let text = std::fs::read_to_string(format!("/proc/{}/net/netstat", self.ends[end].pid())).ok()?;
+        let mut lines = text.lines().filter_map(|line| line.strip_prefix(table)?.strip_prefix(": "));
+        let (names, counts) = (lines.next()?, lines.next()?);
+        let found = names.split(' ').zip(counts.split(' ')).find(|(found, _)| *found == name);
+        found.and_then(|(_, count)| count.parse().ok())
+    }
+
+    fn connect(&self, wire: u8) -> Result<(), String> {
+        let interface = &*interface(wire);
         let [first, second] = [0, 1].map(|end: usize| self.ends[end].pid().to_string());
-        let peer = ["peer", "name", INTERFACE, "netns", &second];
-        run(Command::new("ip").args(["link", "add", INTERFACE, "netns", &first, "type", "veth"]).args(peer))?;
-        for (end, address) in ADDRESSES.into_iter().enumerate() {
-            let enter = self.enter(end);
-            let ip = |args: &[&str]| run(Command::new(&enter[0]).args(&enter[1..]).arg("ip").args(args));
-            ip(&["address", "add", &format!("{address}/24"), "dev", INTERFACE])?;
-            ip(&["link", "set", INTERFACE, "up"])?;
+        let peer = ["peer", "name", interface, "netns", &second];
+        run(Command::new("ip").args(["link", "add", interface, "netns", &first, "type", "veth"]).args(peer))?;
+        for end in 0..ADDRESSES.len() {
+            self.ip(end, &format!("address add {}/24 dev {interface}", address(wire, end)))?;
+            self.ip(end, &format!("link set {interface} up"))?;
         }
         Ok(())
     }
+}
+
+/// The interface of either end of a wire.
+pub fn interface(wire: u8) -> String {
+    format!("wire{wire}")
+}
+
+/// Of end 0 or 1; each wire is a network of 256 addresses.
+pub fn address(wire: u8, end: usize) -> String {
+    format!("10.0.{wire}.{}", end + 1)
 }
 
 fn run(command: &mut Command) -> Result<(), String> {
@@ -101,6 +136,13 @@ mod tests {
             assert!(shown.contains("UP") && shown.contains(ADDRESSES[end]), "{shown}");
             assert_ne!(std::fs::read_link(&namespaces[end])?, own);
         }
+        assert_eq!(
+            (interface(0).as_str(), [0, 1].map(|end| address(0, end))),
+            (INTERFACE, ADDRESSES.map(str::to_owned))
+        );
+        assert!(
+            veth.count(0, "TcpExt", "SyncookiesSent").is_some() && veth.count(0, "TcpExt", "none").is_none()
+        );
         drop(veth);
         assert!(namespaces.iter().all(|namespace| std::fs::read_link(namespace).is_err()));
         Ok(())

@@ -195,6 +195,18 @@ impl Ground {
         Ok(Running { name, child, has_ended: false, out, err })
     }
 
+    /// Has `beeline` do something in the domain of programs that run as this user.
+    ///
+    /// # Errors
+    /// What it said.
+    pub fn beeline(&self, words: &[&str]) -> Result<(), BenchError> {
+        let mut command = Command::new(&self.tools.beeline);
+        command.args(words).env("BEELINE_ROOT", self.domains_of(None)?).env("BEELINE_CONFIG", "/dev/null");
+        let output = command.stdin(Stdio::null()).output()?;
+        let said = || String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        if output.status.success() { Ok(()) } else { Err(failed("beeline", &said())) }
+    }
+
     /// Starts a program and waits until it listens on `port`, without connecting to it.
     ///
     /// # Errors
@@ -243,6 +255,16 @@ impl Running {
 
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// What it has said so far.
+    pub fn said(&self) -> String {
+        read(&self.out)
+    }
+
+    /// The same of its standard error.
+    pub fn complained(&self) -> String {
+        read(&self.err)
     }
 
     /// Waits until it has ended; one that takes longer than `limit` is killed.

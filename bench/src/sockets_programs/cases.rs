@@ -1,45 +1,12 @@
 //! What is measured of each program, and what is made of what its client says.
 
-use std::time::Duration;
-
-use beeline_floor::Cores;
-
+use super::measured::{LIMIT, MICROSECOND, Measured, Place, needed, number, own_end};
+use super::round_trips::{AT_ONCE, cores, ping_pong, sockperf};
+use crate::BenchError;
 use crate::programs::servers::{self, Pages, Postgres, Server};
-use crate::programs::{Ended, Ground, Job, Share, Way};
-use crate::{BenchError, Settings};
+use crate::programs::{Ended, Job, Way};
 
-/// How long a client may take.
-const LIMIT: Duration = Duration::from_secs(120);
 const MILLISECOND: f64 = 1e6;
-const MICROSECOND: f64 = 1e3;
-
-/// What one round of a case gave.
-#[derive(Debug, Default)]
-pub(super) struct Measured {
-    /// Requests, messages or bits a second; for idle connections, the part of a core that both ends used.
-    pub rate: f64,
-    /// What the client says of its latencies: name, nanoseconds.
-    pub latencies: Vec<(&'static str, f64)>,
-    pub cpu: Duration,
-    pub share: Share,
-}
-
-/// Where a case runs, and on which cores.
-pub(super) struct Place<'a> {
-    pub ground: &'a Ground,
-    pub cores: Cores,
-    pub settings: &'a Settings,
-}
-
-impl Place<'_> {
-    fn server(&self) -> Option<usize> {
-        Some(self.cores.second)
-    }
-
-    fn client(&self) -> Option<usize> {
-        Some(self.cores.first)
-    }
-}
 
 /// A program, and what is asked of it.
 pub(super) struct Case {
@@ -89,34 +56,16 @@ pub(super) const CASES: &[Case] = &[
     case("writes of 64 B", &[], 5.0, |place| stream(place, 64)),
     case("writes of 4 KiB", &[], 4.0, |place| stream(place, 4 << 10)),
     case("writes of 1 MiB", &[], 2.0, |place| stream(place, 1 << 20)),
-    case("sockperf, spinning", SOCKPERF, 15.0, |place| sockperf(place, None)),
-    case("sockperf, sleeping", SOCKPERF, 1.0, |place| sockperf(place, Some("0"))),
+    case("sockperf, spinning", SOCKPERF, 15.0, |place| sockperf(place, None, AT_ONCE)),
+    case("sockperf, spin = 0", SOCKPERF, 1.0, |place| sockperf(place, Some("0"), AT_ONCE)),
+    // So long apart that both ends sleep in between, and natively, too.
+    case("sockperf, a message in 200 us", SOCKPERF, 1.0, |place| sockperf(place, None, 5000)),
+    case("sockperf, a message in 200 us, spin = 0", SOCKPERF, 1.0, |place| sockperf(place, Some("0"), 5000)),
+    case("64 B there and back, 1 thread", &[], 1.0, |place| ping_pong(place, 1)),
+    case("64 B there and back, a thread for each core", &[], 1.0, |place| ping_pong(place, cores())),
     case("connect and accept", &[], 0.8, connect),
     Case { rate_is_waste: true, ..case("1,000 idle connections", &[], 0.0, idle) },
 ];
-
-/// The rest of the first line that begins so, and its first number.
-fn number(said: &str, beginning: &str) -> Option<f64> {
-    let rest = said.lines().find_map(|line| line.trim().strip_prefix(beginning))?;
-    let first = rest.trim_start_matches(|sign: char| !sign.is_ascii_digit());
-    let digits: String = first.chars().take_while(|sign| sign.is_ascii_digit() || *sign == '.').collect();
-    digits.parse().ok()
-}
-
-fn needed(program: &str, said: &str, beginning: &str) -> Result<f64, BenchError> {
-    number(said, beginning).ok_or_else(|| BenchError::Rival {
-        rival: program.to_owned(),
-        what: format!("does not say `{beginning}`: {said}"),
-    })
-}
-
-impl Measured {
-    fn of(rate: f64, client: &Ended, server: &Ended) -> Self {
-        let mut share = client.share();
-        share += server.share();
-        Measured { rate, latencies: Vec::new(), cpu: client.cpu + server.cpu, share }
-    }
-}
 
 fn redis(place: &Place<'_>, connections: u32) -> Result<Measured, BenchError> {
     let server = servers::redis(place.ground, place.server())?;
@@ -137,17 +86,12 @@ fn redis(place: &Place<'_>, connections: u32) -> Result<Measured, BenchError> {
     Ok(measured)
 }
 
-/// Asks with this program: what it says is in nanoseconds.
 fn ask(place: &Place<'_>, words: &str, port: u16) -> Result<Ended, BenchError> {
-    let job = Job::new(&place.settings.program.path().to_string_lossy());
-    place.ground.run(job.arg("sockets-client").words(words).arg(port).on(place.client()), LIMIT)
+    place.ground.run(own_end(place, words, port).on(place.client()), LIMIT)
 }
 
 fn own_server(place: &Place<'_>, what: &str) -> Result<Server, BenchError> {
-    let program = place.settings.program.path().to_string_lossy().into_owned();
-    Server::start(place.ground, |port| {
-        Job::new(&program).arg("sockets-client").words(what).arg(port).on(place.server())
-    })
+    Server::start(place.ground, |port| own_end(place, what, port).on(place.server()))
 }
 
 fn with_own_latencies(mut measured: Measured, said: &str) -> Measured {
@@ -230,42 +174,6 @@ fn stream(place: &Place<'_>, bytes: usize) -> Result<Measured, BenchError> {
     let client = ask(place, &format!("write --bytes {bytes}"), server.port)?;
     let server = server.wait(LIMIT)?;
     Ok(Measured::of(needed("reader", &server.out, "bits a second: ")?, &client, &server))
-}
-
-fn sockperf(place: &Place<'_>, spin: Option<&str>) -> Result<Measured, BenchError> {
-    let server = Server::start(place.ground, |port| {
-        let job = Job::new("sockperf").words("server --tcp -i 127.0.0.1 -p").arg(port).on(place.server());
-        with_spin(job, spin)
-    })?;
-    let job =
-        Job::new("sockperf").words("ping-pong --tcp -i 127.0.0.1 -m 64 -t 1 --mps 500000 --full-rtt -p");
-    let client = place.ground.run(with_spin(job.arg(server.port).on(place.client()), spin), LIMIT)?;
-    let lines: Vec<&str> =
-        client.out.lines().filter_map(|line| line.split_once("---> ")).map(|(_, rest)| rest).collect();
-    let said = lines.join("\n");
-    let time = |name: &str| {
-        let line = said.lines().find_map(|line| line.strip_prefix(name));
-        line.and_then(|line| line.split_once('=')?.1.trim().parse::<f64>().ok())
-            .map(|found| found * MICROSECOND)
-    };
-    let Some(middle) = time("percentile 50.000") else {
-        return Err(BenchError::Rival { rival: "sockperf".to_owned(), what: client.out });
-    };
-    // Messages there and back one after the other: as many a second as fit.
-    let mut measured = Measured::of(1e9 / middle, &client, &server.end()?);
-    for (name, line) in
-        [("p50", "percentile 50.000"), ("p99", "percentile 99.000"), ("p99.9", "percentile 99.900")]
-    {
-        measured.latencies.extend(time(line).map(|found| (name, found)));
-    }
-    Ok(measured)
-}
-
-fn with_spin(job: Job, spin: Option<&str>) -> Job {
-    match spin {
-        Some(spin) => job.env("BEELINE_SOCKETS_SPIN", spin),
-        None => job,
-    }
 }
 
 #[cfg(test)]

@@ -1,14 +1,15 @@
 //! Ends that this program plays itself, started as any other: they know nothing of windows.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
-use crate::BenchError;
+use super::ping_pong;
+use crate::{BenchError, fail_over};
 
 /// GETs of a client, after some that are not counted.
 const GETS: usize = 60_000;
@@ -26,12 +27,18 @@ const WRITES_A_LOOK: usize = 64;
 /// What an end plays.
 #[derive(Args, Clone, Debug)]
 pub struct ClientArgs {
-    /// memcached, connect, accept, idle, hold, write, read
+    /// memcached, connect, accept, idle, hold, write, read, ask, answer, flow, sink
     role: String,
     port: u16,
     /// Bytes of each call of `write` and `read`.
     #[arg(long, default_value_t = 4096)]
     bytes: usize,
+    /// Connections of `ask` and `answer`, each with a thread of its own.
+    #[arg(long, default_value_t = 1)]
+    threads: usize,
+    /// Address of `flow` and `sink`.
+    #[arg(long, default_value = "127.0.0.1")]
+    host: IpAddr,
 }
 
 /// Plays the end of a connection that no program of Debian plays.
@@ -48,6 +55,10 @@ pub fn be_client(args: &ClientArgs) -> Result<(), BenchError> {
         "hold" => hold(TcpListener::bind(at)?),
         "write" => write(TcpStream::connect(at)?, args.bytes),
         "read" => read(TcpListener::bind(at)?, args.bytes),
+        "ask" => ping_pong::ask(at, args.threads),
+        "flow" => fail_over::flow((args.host, args.port)),
+        "sink" => fail_over::sink((args.host, args.port)),
+        "answer" => ping_pong::answer(&TcpListener::bind(at)?, args.threads),
         other => Err(BenchError::Unknown(other.to_owned())),
     }
 }

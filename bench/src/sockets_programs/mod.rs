@@ -5,13 +5,17 @@
 
 mod cases;
 mod client;
+mod measured;
+mod ping_pong;
+mod round_trips;
 
 pub use client::{ClientArgs, be_client};
 
 use crate::figure::Row;
 use crate::programs::{Ground, Share, Tools, Way};
 use crate::{BenchError, Bound, Check, Failed, Figure, Missing, Report, Settings};
-use cases::{CASES, Case, Measured, Place};
+use cases::{CASES, Case};
+use measured::{Measured, Place};
 
 const BENCH: &str = "sockets-programs";
 /// A round takes some seconds.
@@ -40,7 +44,8 @@ pub fn run(settings: &Settings) -> Result<Report, BenchError> {
         report.missing.push(Missing { bench: BENCH.to_owned(), name: "programs".to_owned(), why });
         return Ok(report);
     }
-    for case in CASES {
+    let is_wanted = |case: &&Case| settings.only.as_ref().is_none_or(|only| case.name.contains(only));
+    for case in CASES.iter().filter(is_wanted) {
         match not_installed(case) {
             Some(package) => report.missing.push(Missing {
                 bench: BENCH.to_owned(),

@@ -1,9 +1,9 @@
 //! How long a stream stands still when its connection changes its path: the longest gap between two arrivals that the receiver saw for each change.
 //!
-//! `cargo run --release -p beeline-socket-engine --example switch_stalls -- [windows|tcp|mptcp] [CHANGES]`. A process sends 256 bytes every 200 us, another
+//! `cargo run --release -p beeline-socket-engine --example switch_stalls -- [windows|tcp] [CHANGES]`. A process sends 256 bytes every 200 us, another
 //! one receives. `windows`: connections of the socket library are ordered off their windows and back. `tcp`: the kernel's sockets over loopback,
-//! without a change, is what the machine itself does to such a stream. `mptcp`: MPTCP over two pairs of veth between two network
-//! namespaces (root), of which one link goes down and comes back.
+//! without a change, is what the machine itself does to such a stream. Many changes of one connection, by the engine alone; `beeline-bench run
+//! sockets-fail-over` has few, of programs, and MPTCP beside them.
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot go on ends")]
 
 use std::io::{BufRead, BufReader, IoSlice, IoSliceMut};
@@ -17,7 +17,7 @@ use beeline_domain::DomainConfig;
 use beeline_socket_engine::{Sockets, Turn, switch};
 use beeline_socket_rules::{Rules, Windows};
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketType, accept, bind, connect, ipproto, listen, socket, sockopt,
+    AddressFamily, RecvFlags, SendFlags, SocketType, accept, bind, connect, listen, socket, sockopt,
 };
 use rustix::time::{ClockId, clock_gettime};
 
@@ -39,8 +39,7 @@ struct Stream {
 
 impl Stream {
     fn new(kind: &str, root: &Path) -> Self {
-        let protocol = (kind == "mptcp").then_some(ipproto::MPTCP);
-        let socket = socket(AddressFamily::INET, SocketType::STREAM, protocol).unwrap();
+        let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
         sockopt::set_tcp_nodelay(&socket, true).unwrap();
         let domain = DomainConfig { root: Some(root.to_owned()), name: "d".to_owned() };
         let library = || Sockets::new(Rules::default().for_this_program(), domain);
@@ -123,57 +122,17 @@ fn send(kind: &str, root: &Path, to: SocketAddrV4) {
     stream.sockets.iter().for_each(|sockets| sockets.close(stream.socket.as_fd()));
 }
 
-fn ip(arguments: &str) -> bool {
-    Command::new("ip").args(arguments.split_whitespace()).status().unwrap().success()
-}
-
-/// Two namespaces with two links, and MPTCP that uses both.
-fn lay_links() {
-    let _ = (ip("netns del stalls-a"), ip("netns del stalls-b"));
-    for step in [
-        "netns add stalls-a",
-        "netns add stalls-b",
-        "-n stalls-a mptcp limits set subflow 2 add_addr_accepted 2",
-        "-n stalls-b mptcp limits set subflow 2 add_addr_accepted 2",
-    ] {
-        assert!(ip(step), "ip {step}");
-    }
-    for link in [1, 2] {
-        assert!(ip(&format!("link add sa{link} netns stalls-a type veth peer name sb{link} netns stalls-b")));
-        for (side, number) in [("a", 1), ("b", 2)] {
-            let (on, end) = (format!("-n stalls-{side}"), format!("s{side}{link}"));
-            assert!(ip(&format!("{on} addr add 10.77.{link}.{number}/24 dev {end}")));
-            assert!(ip(&format!("{on} link set {end} up")));
-        }
-    }
-    assert!(ip("-n stalls-a mptcp endpoint add 10.77.2.1 dev sa2 subflow"));
-    assert!(ip("-n stalls-b mptcp endpoint add 10.77.2.2 dev sb2 signal"));
-}
-
 fn start(kind: &str, role: &str, root: &Path, at: &str) -> Child {
-    let own = std::env::current_exe().unwrap();
-    let mut command = match kind {
-        "mptcp" => {
-            let mut command = Command::new("ip");
-            let space = if role == "send" { "stalls-a" } else { "stalls-b" };
-            command.args(["netns", "exec", space]).arg(own);
-            command
-        }
-        _ => Command::new(own),
-    };
+    let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([role, kind, at]).arg(root).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
 }
 
 /// Changes the path, or does not.
 fn change(kind: &str, root: &Path, is_down: bool) {
-    match kind {
-        "windows" => {
-            let to = if is_down { Windows::Down } else { Windows::Up };
-            let switched = switch(&root.join("d"), &[], to, Duration::from_secs(1)).unwrap();
-            assert_eq!((switched.done.len(), switched.not_yet.len()), (2, 0));
-        }
-        "mptcp" => assert!(ip(&format!("-n stalls-a link set sa1 {}", if is_down { "down" } else { "up" }))),
-        _ => {}
+    if kind == "windows" {
+        let to = if is_down { Windows::Down } else { Windows::Up };
+        let switched = switch(&root.join("d"), &[], to, Duration::from_secs(1)).unwrap();
+        assert_eq!((switched.done.len(), switched.not_yet.len()), (2, 0));
     }
 }
 
@@ -191,13 +150,7 @@ fn print(what: &str, mut longest: Vec<u64>) {
 
 fn measure(kind: &str, changes: usize) {
     let folder = tempfile::tempdir().unwrap();
-    let (between, address) = match kind {
-        "mptcp" => (Duration::from_secs(2), "10.77.1.2:7777"),
-        _ => (Duration::from_millis(20), "127.0.0.1:7777"),
-    };
-    if kind == "mptcp" {
-        lay_links();
-    }
+    let (between, address) = (Duration::from_millis(20), "127.0.0.1:7777");
     let mut receiver = start(kind, "receive", folder.path(), address);
     let mut lines = BufReader::new(receiver.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert_eq!(lines.next().as_deref(), Some("ready"));
@@ -233,9 +186,6 @@ fn measure(kind: &str, changes: usize) {
             print(&format!("{kind}, up"), (1..changes).step_by(2).map(longest).collect());
         }
     }
-    if kind == "mptcp" {
-        let _ = (ip("netns del stalls-a"), ip("netns del stalls-b"));
-    }
 }
 
 fn main() {
@@ -244,7 +194,7 @@ fn main() {
         ["receive", kind, at, root] => receive(kind, Path::new(root), at.parse().unwrap()),
         ["send", kind, to, root] => send(kind, Path::new(root), to.parse().unwrap()),
         [kind, changes] => measure(kind, changes.parse().unwrap()),
-        [kind] => measure(kind, if kind == "mptcp" { 40 } else { 1_000 }),
+        [kind] => measure(kind, 1_000),
         _ => measure("windows", 1_000),
     }
 }

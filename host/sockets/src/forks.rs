@@ -17,15 +17,18 @@ const MOST: usize = 256;
 static FORKS: AtomicU32 = AtomicU32::new(0);
 /// Children that this process has made.
 static CHILDREN: AtomicU32 = AtomicU32::new(0);
-/// The child that is made next or was made last, and this process as its parent counts it: the parent's number, and how many children it had with this one.
+/// The child that is made next or was made last, and this process, as their family counts them; 0 before it does.
 static LAST_CHILD: AtomicU64 = AtomicU64::new(0);
 static BIRTH: AtomicU64 = AtomicU64::new(0);
+/// How many children the parent of this process had with this one.
+static SIBLINGS: AtomicU32 = AtomicU32::new(0);
 
-/// What the processes of a family tell their children: words of descriptors that are closed. It loses some, whose connections stay the kernel's.
+/// What the processes of a family tell their children: words of descriptors that are closed, and behind them how many children the family has had. It loses some words, whose
+/// connections stay the kernel's: a later one takes the place. None is taken for that of another child, whose process may have the number of one that has ended.
 static CLOSED: OnceLock<Option<Region>> = OnceLock::new();
 const CLOSED_WORDS: usize = 1 << 16;
-/// Of a word: the parent's number, its count of children, the descriptor.
-const CHILDREN_BITS: u32 = 26;
+const FAMILY_AT: usize = CLOSED_WORDS * 8;
+/// Of a word: the child, and the descriptor.
 const NUMBER_BITS: u32 = 16;
 
 /// Forks of this process that are under way, and whether its thread in the background may be at an endpoint: a child of that moment would find that
@@ -53,7 +56,7 @@ pub(crate) fn forks() -> u32 {
 /// This process is a child of fork, and has one thread.
 pub(crate) fn in_child() {
     FORKS.fetch_add(1, Ordering::Relaxed);
-    CHILDREN.store(0, Ordering::Relaxed);
+    SIBLINGS.store(CHILDREN.swap(0, Ordering::Relaxed), Ordering::Relaxed);
     BIRTH.store(LAST_CHILD.load(Ordering::Relaxed), Ordering::Relaxed);
     UNDER_WAY.store(0, Ordering::Relaxed);
     IS_INSIDE.store(false, Ordering::Relaxed);
@@ -111,27 +114,32 @@ pub(crate) fn children() -> u32 {
 
 /// This process is about to make a child, which has connections of it where there `are_any`.
 pub(crate) fn before_fork(are_any: bool) {
-    let children = CHILDREN.fetch_add(1, Ordering::Relaxed) + 1;
-    LAST_CHILD.store(child(children), Ordering::Relaxed);
+    CHILDREN.fetch_add(1, Ordering::Relaxed);
     if are_any {
         // Before the first child, so that all of the family have the same. Without it connections stay the kernel's.
         CLOSED.get_or_init(|| {
-            let memory = SharedMemory::create("beeline-closed", CLOSED_WORDS * 8, MemoryOptions::default());
+            let memory = SharedMemory::create("beeline-closed", FAMILY_AT + 8, MemoryOptions::default());
             memory.and_then(|memory| memory.map_sparse()).ok()
         });
     }
+    LAST_CHILD.store(next_child().unwrap_or(0), Ordering::Relaxed);
 }
 
-/// One of this process's children, by how many there were with it.
-fn child(children: u32) -> u64 {
-    let process = rustix::process::getpid().as_raw_nonzero().get().cast_unsigned();
-    u64::from(process) << CHILDREN_BITS | u64::from(children) & ((1 << CHILDREN_BITS) - 1)
+/// One more child of the family: no other one ever was it.
+fn next_child() -> Option<u64> {
+    let count = CLOSED.get()?.as_ref()?.word(FAMILY_AT);
+    let mut found = count.load();
+    loop {
+        match count.compare_exchange(found, found.wrapping_add(1)) {
+            Ok(()) => return Some(found.wrapping_add(1)),
+            Err(now) => found = now,
+        }
+    }
 }
 
 /// Whether this process is the first child that its parent has made since it had so many.
 pub(crate) fn is_first_child_behind(children: u32) -> bool {
-    let mask = (1 << CHILDREN_BITS) - 1;
-    BIRTH.load(Ordering::Relaxed) & mask == u64::from(children.wrapping_add(1)) & mask
+    SIBLINGS.load(Ordering::Relaxed) == children.wrapping_add(1)
 }
 
 /// This process has closed a number that its last child has, and nobody else.
@@ -150,7 +158,7 @@ pub(crate) fn parent_has_left(number: RawFd) -> bool {
 
 /// Where it stands that a descriptor is a child's alone, and what.
 fn closed(child: u64, number: RawFd) -> Option<(Words, usize, u64)> {
-    let region = CLOSED.get()?.as_ref()?;
+    let region = CLOSED.get()?.as_ref().filter(|_| child != 0)?;
     let number = u16::try_from(number).ok()?;
     let word = child << NUMBER_BITS | u64::from(number);
     // Fibonacci hashing: the upper bits.
@@ -170,5 +178,59 @@ impl<T> OfProcess<T> {
     /// The one that the process had from which this one was forked, as it was then.
     pub(crate) fn of_parent(&self) -> Option<&T> {
         self.0.get((forks() as usize).checked_sub(1)?)?.get()
+    }
+}
+
+/// Runs a part of a test in a process of its own, where no other test takes a number or makes a child.
+#[cfg(test)]
+pub(crate) fn test_in_child(test: impl FnOnce()) {
+    use rustix::process::{Pid, WaitOptions, waitpid};
+    match fork::fork().unwrap() {
+        fork::Fork::Child => {
+            // There is no thread of the harness's here that would say what failed.
+            let tested = std::panic::catch_unwind(std::panic::AssertUnwindSafe(test));
+            std::process::exit(i32::from(tested.is_err()));
+        }
+        fork::Fork::Parent(child) => {
+            let ended = waitpid(Pid::from_raw(child), WaitOptions::empty());
+            assert_eq!(ended.unwrap().unwrap().1.exit_status(), Some(0));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As the child has it that is made next.
+    fn is_born() {
+        BIRTH.store(LAST_CHILD.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    #[test]
+    fn process_that_has_the_number_of_one_before_tells_its_child_nothing_of_that_one_s() {
+        test_in_child(|| {
+            before_fork(true);
+            leave_to_last_child(5);
+            is_born();
+            assert!(parent_has_left(5) && !parent_has_left(6));
+            // Another one, with this one's number.
+            CHILDREN.store(0, Ordering::Relaxed);
+            before_fork(true);
+            is_born();
+            assert!(!parent_has_left(5));
+        });
+    }
+
+    #[test]
+    fn process_that_forks_for_ever_tells_the_last_child_what_it_has_closed() {
+        test_in_child(|| {
+            for _ in 0..4 * CLOSED_WORDS {
+                before_fork(true);
+                leave_to_last_child(5);
+                is_born();
+                assert!(parent_has_left(5));
+            }
+        });
     }
 }

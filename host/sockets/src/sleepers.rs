@@ -277,9 +277,9 @@ mod tests {
 
     use beeline_mmio::{MemoryOptions, Region, SharedMemory};
     use rustix::event::{PollFd, PollFlags};
-    use rustix::process::WaitOptions;
 
     use super::*;
+    use crate::forks::test_in_child;
     use crate::memory::memory_bytes;
     use crate::poll::poll_for;
 
@@ -306,22 +306,6 @@ mod tests {
         assert_eq!(ids, [ids[0]; 3], "the number is used again");
     }
 
-    /// In a process of its own, where no other test takes a number.
-    fn in_child(test: impl FnOnce()) {
-        match fork::fork().unwrap() {
-            fork::Fork::Child => {
-                // There is no thread of the harness's here that would say what failed.
-                let tested = std::panic::catch_unwind(std::panic::AssertUnwindSafe(test));
-                std::process::exit(i32::from(tested.is_err()));
-            }
-            fork::Fork::Parent(child) => {
-                let ended =
-                    rustix::process::waitpid(rustix::process::Pid::from_raw(child), WaitOptions::empty());
-                assert_eq!(ended.unwrap().unwrap().1.exit_status(), Some(0));
-            }
-        }
-    }
-
     #[test]
     fn thread_whose_bell_was_closed_or_replaced_makes_another() {
         let is_readable = |bell: &OwnBell| {
@@ -329,7 +313,7 @@ mod tests {
             poll_for(&mut ringing, Some(Duration::ZERO)).unwrap();
             ringing[0].revents() == PollFlags::IN
         };
-        in_child(|| {
+        test_in_child(|| {
             let file = std::io::pipe().unwrap().0;
             let mut before = OwnBell::of_this_thread().unwrap();
             for is_replaced in [false, true] {
@@ -376,7 +360,7 @@ mod tests {
         let bell = OwnBell::new().unwrap();
         bell.join(&here);
         bell.announce();
-        in_child(|| {
+        test_in_child(|| {
             // As what a sleep leaves behind does it, where a handler has forked.
             bell.withdraw();
             bell.announce();

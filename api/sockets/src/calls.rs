@@ -59,6 +59,8 @@ macro_rules! calls {
 
             socket, __socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int = opened,
                 socket(domain, kind, protocol);
+            bind(number: c_int, address: *const sockaddr, length: socklen_t) -> c_int = opened,
+                bind(number, address, length);
             connect, __connect(number: c_int, address: *const sockaddr, length: socklen_t) -> c_int = opened,
                 connect(number, address, length);
             accept(number: c_int, address: *mut sockaddr, length: *mut socklen_t) -> c_int = opened,

@@ -2,6 +2,7 @@
 
 pub mod datagrams;
 pub mod files;
+pub mod groups;
 pub mod held;
 pub mod numbers;
 pub mod opened;

@@ -12,7 +12,7 @@ mod runs;
 use std::process::Command;
 
 use matrix::{Outcome, Row};
-use runs::{Case, Mode, Programs, Run, preloaded};
+use runs::{Case, Mode, Programs, Run, preloaded, preloaded_with_groups};
 
 /// Cases that run at the same time: they wait more than they compute.
 const AT_ONCE: usize = 4;
@@ -56,12 +56,16 @@ fn natively(programs: &Programs, case: &Case, mode: Mode) -> Run {
 }
 
 fn judge(programs: &Programs, case: &Case, mode: Mode) -> Outcome {
+    judge_with(programs, case, mode, preloaded)
+}
+
+fn judge_with(programs: &Programs, case: &Case, mode: Mode, prepare: fn(&mut Command)) -> Outcome {
     let native = natively(programs, case, mode);
     // Most of these hang, for as long as is waited.
     if let Some(known) = matrix::known(&case.name) {
         return Outcome::Differs(known.to_owned());
     }
-    let ours = || Outcome::of(&native, &Run::of(programs, case, mode, preloaded));
+    let ours = || Outcome::of(&native, &Run::of(programs, case, mode, prepare));
     let is_by_kernel = |outcome: &Outcome| *outcome == Outcome::Same { is_accelerated: false };
     // Where processes come late to their turn, the case has begun before windows carry its connection.
     (1..TRIES).fold(ours(), |outcome, _| if is_by_kernel(&outcome) { ours() } else { outcome })
@@ -78,6 +82,26 @@ fn each_case_sees_natively_and_preloaded_the_same() {
         .collect();
     assert!(wrong.is_empty(), "{} of {} runs differ:\n{}", wrong.len(), judged.len(), wrong.join("\n"));
     matrix::check(&Row::all(&judged));
+}
+
+/// What is sent to groups goes by windows then, and all else of UDP is as it was.
+#[test]
+fn cases_of_udp_are_the_same_where_groups_are_of_these_programs_alone() {
+    let programs = Programs::build(&["-O2"]);
+    let is_meant = |case: &Case| case.protocol == "UDP" && matrix::known(&case.name).is_none();
+    let cases: Vec<Case> = programs.cases().into_iter().filter(is_meant).collect();
+    let judged = each(&cases, |case, mode| judge_with(&programs, case, mode, preloaded_with_groups));
+    let is_right = |case: &Case, outcome: &Outcome| match case.name.starts_with("udp_group_") {
+        true => *outcome == Outcome::Same { is_accelerated: true },
+        false => outcome.is_same(),
+    };
+    let wrong: Vec<String> = judged
+        .iter()
+        .filter(|(case, _, outcome)| !is_right(case, outcome))
+        .map(|(case, mode, outcome)| format!("{} {mode:?}: {outcome}", case.name))
+        .collect();
+    assert!(wrong.is_empty(), "{} of {} runs differ:\n{}", wrong.len(), judged.len(), wrong.join("\n"));
+    assert!(judged.len() > 40);
 }
 
 /// Cases that are the same by now belong to the others.

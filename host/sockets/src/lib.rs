@@ -59,7 +59,7 @@ mod words;
 
 pub use carried::Carried;
 pub use counts::Traffic;
-pub use datagrams::{Datagram, DatagramSocket, DatagramTraffic, DatagramTurn};
+pub use datagrams::{Datagram, DatagramSocket, DatagramTraffic, DatagramTurn, Membership};
 pub use endpoint::Endpoint;
 pub use handlers::{has_put_off, take_put_off};
 pub use leaving::Rest;

@@ -54,6 +54,8 @@ const DOWN: usize = 0;
 const ENDED: usize = 4;
 /// Receiver: the number of the rest in which the sender of datagrams is to use the kernel; 0 for none.
 const REST: usize = 5;
+/// Receiver: the last question of the sender ([`ASKED`]) behind which the kernel had nothing for it.
+const ANSWERED: usize = 6;
 /// Sender: the cookie of its socket, once all its words are in order.
 const OPEN: usize = 0;
 /// Sender: a count that changes behind what it sent by the window, while a bell is to be rung.
@@ -62,6 +64,10 @@ const SENT: usize = 1;
 const RESTED: usize = 2;
 /// Sender: one of [`KINDS`].
 const KIND: usize = 3;
+/// Sender: how often it has asked whether the kernel has nothing more for the receiver.
+const ASKED: usize = 4;
+/// Sender: the last beginning of the window behind which it sends by the kernel again.
+const ENDED_BEGIN: usize = 5;
 
 /// Whether the rules of a process have copies kept of its connections: no, and yes. Nothing that is written over either becomes the other one.
 const KINDS: [u64; 2] = [0x6b5c_93d1_0f2e_47a8, 0x2d6e_f1a4_983b_c05f];
@@ -283,7 +289,7 @@ impl Slot {
         self.credit_word(receives).store(0);
         self.sent_returns().open_sender();
         self.received_returns().open_receiver();
-        self.sender_says.store(RESTED, 0);
+        [RESTED, ASKED, ENDED_BEGIN].into_iter().for_each(|word| self.sender_says.store(word, 0));
         self.sender_says.store(KIND, KINDS[usize::from(wants_copies)]);
         self.sender_says.store_release(OPEN, cookie);
     }
@@ -394,6 +400,42 @@ impl Slot {
     pub(crate) fn has_rested(&self, rest: u64) -> bool {
         let receives = 1 - self.memory.side;
         self.words(receives, SENDER_SAYS_AT, 8).0.load_acquire(RESTED) == rest
+    }
+
+    /// Asks the other side to say when the kernel has nothing more for it, behind all that this side has sent by the kernel so far.
+    pub(crate) fn ask_whether_taken(&self, question: u64) {
+        self.sender_says.store_release(ASKED, question);
+    }
+
+    /// Whether the other side has answered this question. Pairs with [`Slot::answer`].
+    pub(crate) fn is_taken(&self, question: u64) -> bool {
+        self.receiver_says.load_acquire(ANSWERED) == question
+    }
+
+    /// The last question of the other side that has no answer.
+    #[inline]
+    pub(crate) fn question(&self) -> Option<u64> {
+        let asked = self.other_sender_says().load_acquire(ASKED);
+        (asked != self.own_receiver_says.load(ANSWERED)).then_some(asked)
+    }
+
+    /// Answers a question that was loaded before the kernel was found to have nothing.
+    pub(crate) fn answer(&self, question: u64) {
+        self.own_receiver_says.store_release(ANSWERED, question);
+    }
+
+    /// Says, before this side sends by the kernel, that what is in the window comes before that, though the receiver has not come to this beginning yet.
+    pub(crate) fn end_begin(&self, begin: u64) {
+        self.sender_says.store_release(ENDED_BEGIN, begin);
+    }
+
+    /// Whether the other side has ended this beginning.
+    pub(crate) fn has_ended_begin(&self, begin: u64) -> bool {
+        self.other_sender_says().load_acquire(ENDED_BEGIN) >= begin
+    }
+
+    fn other_sender_says(&self) -> Words {
+        self.words(1 - self.memory.side, SENDER_SAYS_AT, 8).0
     }
 
     /// Bells that the other side wants to be rung.

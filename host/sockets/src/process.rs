@@ -4,15 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use beeline_domain::{ConnectionEnds, DomainConfig};
+use beeline_domain::{ConnectionEnds, DomainConfig, PortMarks};
 use beeline_socket_rules::{Retain, Rules, Run, Settings, Why};
 use rustix::event::{PollFd, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::background::Place;
 use crate::carried::Carried;
+use crate::forks::OfProcess;
 use crate::memory::WINDOW_PLACE_BYTES;
 use crate::poll::timespec;
+use crate::prepared::place_descriptors_high;
 use crate::readiness::Sets;
 use crate::sleepers::OwnBell;
 
@@ -23,6 +25,8 @@ pub(crate) struct Process {
     memory_left: AtomicUsize,
     restarts: AtomicBool,
     sets: Arc<Sets<Carried>>,
+    /// None where they cannot be opened.
+    marks: OfProcess<Option<PortMarks>>,
     sleep: Sleep,
 }
 
@@ -38,7 +42,7 @@ impl Process {
         let (run, sets_of_place) = (Run::of_environment(), Arc::clone(&sets));
         let place = Place { domain, wants_copies, other_users, has_hosts, run, sets: sets_of_place };
         let restarts = AtomicBool::new(true);
-        Process { settings, place, memory_left, restarts, sets, sleep: poll }
+        Process { settings, place, memory_left, restarts, sets, marks: OfProcess::new(), sleep: poll }
     }
 
     pub(crate) fn rules(&self) -> &Rules {
@@ -83,6 +87,16 @@ impl Process {
     pub(crate) fn begin_anew(&self) {
         self.sets.forked();
         self.memory_left.store(memory_bytes(&self.settings), Ordering::Relaxed);
+    }
+
+    /// The marks of ports of the domain, opened with the first use.
+    pub(crate) fn marks(&self) -> Option<&PortMarks> {
+        let open = || {
+            place_descriptors_high();
+            let opened = PortMarks::open(&self.place.domain);
+            opened.inspect_err(|error| tracing::warn!(%error, "groups stay with the kernel")).ok()
+        };
+        self.marks.get_or_init(open)?.as_ref()
     }
 
     /// The program's epoll sets.

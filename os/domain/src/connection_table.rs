@@ -18,7 +18,7 @@ pub(crate) mod fuzzed;
 mod words;
 
 use std::hash::Hasher;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, SocketAddrV4};
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 
@@ -30,6 +30,7 @@ use words::{Resident, Spot, look, publish_and_look};
 
 use crate::Domain;
 use crate::error::MisuseError;
+use crate::group_ends::{self, GroupMember};
 use crate::registry::{Holder, Member, Registry, RegistryError};
 
 /// The registry of the processes that have joined.
@@ -51,6 +52,8 @@ enum Protocol {
     Udp,
     /// A stream of `AF_UNIX`, whose inodes stand for addresses.
     Unix,
+    /// What a socket of UDP sends to one member of a group, whose end has an address that is none ([`crate::group_ends`]).
+    Group,
 }
 
 /// Added to the cookie of a namespace, so that ends of UDP have other words than a connection of the same addresses. Cookies are counts.
@@ -59,6 +62,8 @@ const OF_DATAGRAMS: u64 = 17 << 56;
 const OF_UNIX: u64 = 1 << 56;
 /// In the place of a cookie, for connections between hosts.
 const OF_HOSTS: u64 = 33 << 56;
+/// The same for members of groups.
+const OF_GROUP: u64 = 2 << 56;
 
 /// Who has the other end of a connection, as the table has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,6 +136,11 @@ impl ConnectionEnds {
         self.tuple
     }
 
+    /// What a socket of UDP at `sender` sends to one member of a group, as the sender has it; the member has it [`Self::mirrored`].
+    pub fn of_group(namespace_cookie: u64, sender: SocketAddrV4, member: GroupMember) -> Self {
+        Self::made(Protocol::Group, namespace_cookie, Tuple::new(sender.into(), member.to_address()))
+    }
+
     pub(crate) fn is_connection(&self) -> bool {
         self.protocol == Protocol::Tcp
     }
@@ -164,7 +174,7 @@ impl ConnectionEnds {
     /// where there is none, in another network namespace than this thread's, and where the kernel cannot be asked.
     pub fn established_cookie(&self) -> Option<u64> {
         match self.protocol {
-            Protocol::Unix => self.socket_at_the_kernel(),
+            Protocol::Unix | Protocol::Group => self.socket_at_the_kernel(),
             Protocol::Tcp | Protocol::Udp => beeline_tcp::established(self.namespace_cookie, self.tuple).ok(),
         }
         .map(|socket| socket.cookie)
@@ -181,7 +191,7 @@ impl ConnectionEnds {
     }
 
     /// What [`crate::Pairs`] are told of this end, by the kernel's word: the cookie of an established connection's socket, or
-    /// [`Self::datagrams_cookie`] of the socket that receives what comes from the other address. `None` as [`Self::established_cookie`] says.
+    /// [`Self::datagrams_cookie`] of the socket that receives what comes from the other address, or is a group's. `None` as [`Self::established_cookie`] says.
     pub fn cookie_at_the_kernel(&self) -> Option<u64> {
         self.socket_at_the_kernel().map(|socket| socket.cookie)
     }
@@ -195,17 +205,26 @@ impl ConnectionEnds {
                 let found = beeline_tcp::receiver(self.namespace_cookie, self.tuple).ok()?;
                 Some(OtherSocket { cookie: self.datagrams_cookie(found.cookie), ..found })
             }
+            Protocol::Group => {
+                let found = group_ends::socket_at(self.namespace_cookie, self.tuple)?;
+                Some(OtherSocket { cookie: self.datagrams_cookie(found.cookie), ..found })
+            }
         }
     }
 
-    /// The address of this end; one of IPv4 also where the socket has it as IPv6.
+    /// The address of this end; one of IPv4 also where the socket has it as IPv6, and that of the group where it is a member's.
     pub fn local(&self) -> SocketAddr {
-        self.tuple.local
+        self.shown(self.tuple.local)
     }
 
     /// The address of the other end.
     pub fn remote(&self) -> SocketAddr {
-        self.tuple.remote
+        self.shown(self.tuple.remote)
+    }
+
+    fn shown(&self, end: SocketAddr) -> SocketAddr {
+        let member = GroupMember::of_address(end).filter(|_| self.protocol == Protocol::Group);
+        member.map_or(end, |member| member.group.into())
     }
 
     /// The same connection, as the process at the other end has it.
@@ -219,6 +238,7 @@ impl ConnectionEnds {
             Protocol::Tcp => self.namespace_cookie,
             Protocol::Udp => self.namespace_cookie ^ OF_DATAGRAMS,
             Protocol::Unix => self.namespace_cookie ^ OF_UNIX,
+            Protocol::Group => self.namespace_cookie ^ OF_GROUP,
         };
         table.key().spot(space, self.tuple)
     }

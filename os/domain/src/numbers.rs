@@ -37,6 +37,8 @@ pub enum Purpose {
     Registry,
     /// The table of connections.
     Connections,
+    /// What changes with who has a port ([`crate::PortMarks`]).
+    PortMarks,
     /// What a sleeper is woken by, or the socket from which others are ([`crate::Bell`]).
     Bell,
 }
@@ -56,6 +58,7 @@ impl fmt::Display for Purpose {
             Purpose::Window => "a window for the next sender",
             Purpose::Registry => "a registry",
             Purpose::Connections => "the table of connections",
+            Purpose::PortMarks => "the marks of ports",
             Purpose::Bell => "a bell",
         })
     }

@@ -24,7 +24,8 @@
 //! Measured on a guest of two cores (Linux 6.18, both ends on one thread, medians of one run) by `cargo run --release -p beeline-tcp --example call_cost`.
 //!
 //! Of UDP it says which socket a datagram comes to ([`receiver()`]), from which address ([`source_towards`]), and which options are neutral there
-//! ([`is_neutral_for_datagrams`]): record 0069.
+//! ([`is_neutral_for_datagrams`]): record 0069. Of groups it says who has a port ([`bound_to_port`]) and by which device they are reached ([`route_towards_group`],
+//! [`device_of`]): record 0085.
 //!
 //! Of streams of `AF_UNIX` it says which sockets the two ends are ([`unix_tuple`], [`unix_established`]), whether all that was sent was taken ([`unix_is_drained`]), and with
 //! which bytes something comes that another path has no place for ([`unix_peek`]): record 0083.
@@ -38,6 +39,7 @@ mod ends;
 mod find;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+mod groups;
 mod listed;
 mod options;
 mod proc_net;
@@ -53,6 +55,7 @@ pub use datagrams::{
 };
 pub use ends::{NoOtherSocket, OtherSocket, cookie, established, is_tcp, netns_cookie, other_socket};
 pub use find::{find, is_supported};
+pub use groups::{Bound, bound_to_port, device_of, is_neutral_for_groups, route_towards_group};
 pub use listed::Listed;
 pub use options::is_neutral;
 pub use state::State;

@@ -20,7 +20,7 @@ pub(crate) const SOCK_DIAG_BY_FAMILY: u16 = 20;
 pub(crate) const NLMSG_ERROR: u16 = 2;
 pub(crate) const NLM_F_REQUEST: u16 = 1;
 const IPPROTO_TCP: u8 = 6;
-const IPPROTO_UDP: u8 = 17;
+pub(crate) const IPPROTO_UDP: u8 = 17;
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 /// Of a netlink message, behind which the answer follows.
@@ -97,7 +97,7 @@ impl AsFd for Question {
     }
 }
 
-fn request(protocol: u8, tuple: Tuple) -> [u8; REQUEST_BYTES] {
+pub(crate) fn request(protocol: u8, tuple: Tuple) -> [u8; REQUEST_BYTES] {
     let mut bytes = [0; REQUEST_BYTES];
     bytes[0..4].copy_from_slice(&(REQUEST_BYTES as u32).to_ne_bytes());
     bytes[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
@@ -155,6 +155,11 @@ pub(crate) fn answer(bytes: &[u8]) -> Result<Option<(Tuple, Listed)>, Errno> {
     let state = State::from_number(bytes[17]).ok_or(Errno::PROTO)?;
     let cookie = Some(u64::from(high) << 32 | u64::from(low));
     Ok(Some((found, Listed { state, cookie, uid, inode })))
+}
+
+/// The device to which the socket of an answer is bound; 0: to none.
+pub(crate) fn device_in(bytes: &[u8]) -> Option<u32> {
+    bytes.get(NETLINK_BYTES + 40..)?.first_chunk().map(|device| u32::from_ne_bytes(*device))
 }
 
 /// What the kernel says in place of a socket: that there is none, or why it does not answer.

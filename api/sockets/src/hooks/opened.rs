@@ -57,6 +57,21 @@ pub unsafe fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
 }
 
 /// # Safety
+/// As `bind`.
+pub unsafe fn bind(number: c_int, address: *const sockaddr, length: socklen_t) -> c_int {
+    // SAFETY: what the program gives.
+    let result = unsafe { real::bind(number, address, length) };
+    if result == 0
+        && let Some(sockets) = active().filter(|sockets| sockets.groups_are_of_host())
+    {
+        // SAFETY: the kernel has just said that the number is a socket.
+        let socket = unsafe { BorrowedFd::borrow_raw(number) };
+        errno::preserved(|| guarded(|| sockets.bound(socket)));
+    }
+    result
+}
+
+/// # Safety
 /// As `connect`.
 pub unsafe fn connect(number: c_int, address: *const sockaddr, length: socklen_t) -> c_int {
     // SAFETY: the program says that the address is there.

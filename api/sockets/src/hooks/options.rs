@@ -6,6 +6,7 @@ use libc::socklen_t;
 use rustix::net::Shutdown;
 
 use crate::hooks::datagrams::known_datagrams;
+use crate::hooks::groups;
 use crate::process::{forbid, guarded, known, settle};
 use crate::real;
 use crate::{errno, origin};
@@ -51,6 +52,12 @@ pub unsafe fn setsockopt(
     value: *const c_void,
     length: socklen_t,
 ) -> c_int {
+    if let Some(known) = known_datagrams(number).filter(|known| known.sockets.groups_are_of_host()) {
+        // SAFETY: the program says that the value is there.
+        if let Some(result) = unsafe { groups::set(known, level, name, value, length) } {
+            return result;
+        }
+    }
     let is_neutral = match known_datagrams(number) {
         Some(_) => beeline_tcp::is_neutral_for_datagrams(level, name),
         None => beeline_tcp::is_neutral(level, name),

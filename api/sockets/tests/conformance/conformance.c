@@ -16,7 +16,7 @@
 static const struct test_case *const lists[] = { reading_cases, ending_cases, waiting_cases, sets_cases, interrupted_cases,
 	children_cases, numbers_cases, options_cases, opening_cases, transfer_cases, threads_cases, foreign_cases };
 static const struct test_case *const datagram_lists[] = { datagram_cases, datagram_waiting_cases, datagram_holder_cases,
-	datagram_change_cases, datagram_group_cases };
+	datagram_change_cases, datagram_group_cases, datagram_member_cases };
 static const struct test_case *const unix_lists[] = { unix_cases };
 static const struct test_case *const rds_lists[] = { rds_cases };
 /* What begins by other calls than those of `connect_cold`, asks for what only TCP has, or for more room than such a stream has. */

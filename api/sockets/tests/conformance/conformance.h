@@ -70,7 +70,7 @@ extern const struct test_case reading_cases[], ending_cases[], waiting_cases[], 
 	numbers_cases[], options_cases[], opening_cases[], transfer_cases[], threads_cases[], foreign_cases[];
 /* Those of UDP open their sockets themselves. */
 extern const struct test_case datagram_cases[], datagram_waiting_cases[], datagram_holder_cases[], datagram_change_cases[],
-	datagram_group_cases[];
+	datagram_group_cases[], datagram_member_cases[];
 
 extern const struct test_case rds_cases[];
 
@@ -127,6 +127,8 @@ int accept_warm(struct side *s);
 void warm_up(struct side *s, int fd);
 /* As `warm_up`, of a socket that says to whom it sends. */
 void warm_up_with(struct side *s, int fd, const void *other, socklen_t length);
+/* The client's sockets send to a group of which the server's are members, until windows carry it. */
+void warm_members(struct side *s, const int *fds, int count, const void *group, socklen_t length);
 /* The same where one thread has both ends. */
 void warm_alone(int one, int other);
 /* As the first two, cold. */

@@ -47,6 +47,12 @@ pub fn preloaded(command: &mut Command) {
     command.env("LD_PRELOAD", library());
 }
 
+/// With groups of UDP declared to be of these programs alone.
+pub fn preloaded_with_groups(command: &mut Command) {
+    preloaded(command);
+    command.env("BEELINE_SOCKETS_MULTICAST", "host");
+}
+
 /// The conformance program and its plugin, compiled.
 pub struct Programs(tempfile::TempDir);
 

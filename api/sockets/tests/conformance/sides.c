@@ -186,6 +186,9 @@ static int is_accelerated(int fd)
 	return ask ? ask(fd) : -1;
 }
 
+/* Datagrams to a group before it is asked whether windows carry them. */
+#define OF_WARM_ROUND 40
+
 static bool has_patience(const struct timespec *since)
 {
 	struct timespec now;
@@ -231,6 +234,38 @@ void warm_up_with(struct side *s, int fd, const void *other, socklen_t length)
 			fail("an answer before the case");
 	}
 	append("CONFORMANCE_PATHS", is_carried > 0 ? "accelerated" : "kernel");
+}
+
+void warm_members(struct side *s, const int *fds, int count, const void *group, socklen_t length)
+{
+	/* Elsewhere groups are the kernel's, and nobody waits for windows. */
+	const char *rule = getenv("BEELINE_SOCKETS_MULTICAST");
+	bool may_be = rule && strcmp(rule, "host") == 0;
+	unsigned char bytes[WARM_BYTES];
+	char ours, theirs;
+	struct timespec since;
+	clock_gettime(CLOCK_MONOTONIC, &since);
+	for (int round = 0, is_last = 0; !is_last; round++) {
+		for (int i = 0; i < OF_WARM_ROUND; i++)
+			for (int at = 0; at < count; at++)
+				if (s->is_client ? sendto(fds[at], bytes, sizeof bytes, 0, group, length) != sizeof bytes
+						 : recv(fds[at], bytes, sizeof bytes, 0) != sizeof bytes)
+					fail("a datagram to a group before the case");
+		ours = 1;
+		for (int at = 0; at < count; at++)
+			ours &= is_accelerated(fds[at]) != 0;
+		MUST(write(s->to_other, &ours, 1));
+		if (read(s->from_other, &theirs, 1) != 1)
+			fail("the other side has gone");
+		/* The client decides. */
+		is_last = round >= 3 && ((ours && theirs) || !may_be || !has_patience(&since));
+		if (s->is_client)
+			MUST(write(s->to_other, &is_last, sizeof is_last));
+		else if (read(s->from_other, &is_last, sizeof is_last) != sizeof is_last)
+			fail("the other side has gone");
+	}
+	append("CONFORMANCE_PATHS", ours > 0 && is_accelerated(fds[0]) > 0 ? "accelerated" : "kernel");
+	meet(s);
 }
 
 static void turn_alone(int from, int to, unsigned seed)

@@ -57,6 +57,9 @@ pub struct RuleArgs {
     /// Whether streams of AF_UNIX are, too; both ends have to say so [default: false]
     #[arg(long, value_name = "true|false")]
     unix: Option<String>,
+    /// Who is in groups of UDP: kernel, anybody; host, programs of this domain alone, which have windows then [default: kernel]
+    #[arg(long, value_name = "WHO")]
+    multicast: Option<String>,
     /// Whether connections with processes of other users are, too; both ends have to say so [default: false]
     #[arg(long, value_name = "true|false")]
     other_users: Option<String>,
@@ -109,10 +112,11 @@ pub struct RuleArgs {
 
 impl RuleArgs {
     /// The options by their keys.
-    fn given(&self) -> [(&'static str, &Option<String>); 19] {
+    fn given(&self) -> [(&'static str, &Option<String>); 20] {
         [
             ("accelerate", &self.accelerate),
             ("udp", &self.udp),
+            ("multicast", &self.multicast),
             ("unix", &self.unix),
             ("other_users", &self.other_users),
             ("hosts", &self.hosts),

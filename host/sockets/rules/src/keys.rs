@@ -8,7 +8,7 @@ use bytesize::ByteSize;
 use glob::Pattern;
 use ipnet::IpNet;
 
-use crate::rules::{Level, Patterns, Ports, Retain, Rules, Spin};
+use crate::rules::{Level, Multicast, Patterns, Ports, Retain, Rules, Spin};
 
 /// A value as it is given: in a file, a variable or an option.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +71,11 @@ pub const KEYS: &[Key] = &[
         name: "udp",
         set: |rules, given| put(&mut rules.udp, flag(given)),
         get: |rules| Given::One(rules.udp.to_string()),
+    },
+    Key {
+        name: "multicast",
+        set: |rules, given| put(&mut rules.multicast, word(given, MULTICAST)),
+        get: |rules| Given::One(name_of(MULTICAST, rules.multicast)),
     },
     Key {
         name: "unix",
@@ -164,6 +169,7 @@ pub fn key_names() -> impl Iterator<Item = &'static str> {
     KEYS.iter().map(|key| key.name)
 }
 
+const MULTICAST: &[(&str, Multicast)] = &[("kernel", Multicast::Kernel), ("host", Multicast::Host)];
 const RETAIN: &[(&str, Retain)] = &[("none", Retain::None), ("copy", Retain::Copy)];
 const LEVELS: &[(&str, Level)] = &[
     ("off", Level::Off),
@@ -318,6 +324,7 @@ mod tests {
         assert_eq!(set("window_bytes", "4096").unwrap().window_bytes, 4096);
         assert_eq!(set("begin_after_bytes", "1 KiB").unwrap().begin_after_bytes, 1024);
         assert_eq!(set("retain", "copy").unwrap().retain, Retain::Copy);
+        assert_eq!(set("multicast", "host").unwrap().multicast, Multicast::Host);
         assert_eq!(set("log", "debug").unwrap().log, Level::Debug);
         assert_eq!(set("domain", "lab.1").unwrap().domain, "lab.1");
         assert_eq!(set("addresses", "10.0.0.7/8").unwrap().addresses, ["10.0.0.0/8".parse().unwrap()]);
@@ -329,6 +336,7 @@ mod tests {
         let wrong = [
             ("accelerate", "yes", "true or false"),
             ("udp", "1", "true or false"),
+            ("multicast", "true", "kernel, host"),
             ("unix", "/run/*", "true or false"),
             ("other_users", "all", "true or false"),
             ("hosts", "10.0.0.300", "no address and no prefix"),

@@ -28,5 +28,5 @@ pub use read::{
     is_rule,
 };
 pub use report::report;
-pub use rules::{Level, Patterns, Ports, Retain, Rules, Settings, Spin};
+pub use rules::{Level, Multicast, Patterns, Ports, Retain, Rules, Settings, Spin};
 pub use why::Why;

@@ -18,6 +18,8 @@ pub struct Rules {
     pub accelerate: bool,
     /// Whether sockets of UDP are, too.
     pub udp: bool,
+    /// Who is in groups of UDP, as the user declares.
+    pub multicast: Multicast,
     /// Whether streams of `AF_UNIX` are, too.
     pub unix: bool,
     /// Whether connections with processes of other users are, too: the user's table of connections can be read by all then.
@@ -60,6 +62,7 @@ impl Default for Rules {
         Rules {
             accelerate: true,
             udp: false,
+            multicast: Multicast::Kernel,
             unix: false,
             other_users: false,
             hosts: Vec::new(),
@@ -88,6 +91,15 @@ pub enum Spin {
     For(Duration),
     /// It never sleeps, and whoever sends to it never wakes it.
     Forever,
+}
+
+/// Who is in groups of UDP (multicast).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Multicast {
+    /// Anybody, of whom the kernel alone knows.
+    Kernel,
+    /// Programs of this domain on this host, with the same rule, and nobody else.
+    Host,
 }
 
 /// What a sender keeps of what it sent by a window.

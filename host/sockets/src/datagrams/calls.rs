@@ -6,13 +6,13 @@ use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use beeline_socket_rules::{Retain, Why};
+use beeline_socket_rules::Why;
 use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
 use super::flow::Flow;
-use super::send;
+use super::passing;
 use super::socket::{Counted, DatagramSocket, Known, peer_of};
 use super::table;
 use super::turn::{DatagramTurn, Step};
@@ -100,16 +100,17 @@ impl Sockets {
                 },
                 Own::Socket(own, claim) => (own, claim),
             };
-            match own.send(claim, to, pieces) {
-                send::Step::Sent(bytes) => return Turn::Done(Ok(bytes)),
-                send::Step::Kernel(pass, flow) => {
+            match own.send(self, socket, claim, to, pieces) {
+                passing::Step::Sent(bytes) => return Turn::Done(Ok(bytes)),
+                passing::Step::Failed(errno) => return Turn::Done(Err(errno)),
+                passing::Step::Kernel(pass, flow) => {
                     if let Some(flow) = flow {
                         own.count(Counted::Sent);
                         self.count_flow(own, socket, &flow);
                     }
                     return Turn::Kernel(pass);
                 }
-                send::Step::Again => {}
+                passing::Step::Again => {}
             }
         }
     }
@@ -125,7 +126,11 @@ impl Sockets {
     }
 
     fn note_heard(&self, own: &'static DatagramSocket, socket: BorrowedFd<'_>, from: Option<SocketAddr>) {
-        if let Some(flow) = from.and_then(|from| own.flow(from)) {
+        let Some(from) = from else { return };
+        if own.is_for_groups() {
+            return self.note_heard_by_member(own, socket, from);
+        }
+        if let Some(flow) = own.flow(from) {
             flow.hear();
             self.count_flow(own, socket, &flow);
         }
@@ -168,7 +173,7 @@ impl Sockets {
 
     /// Makes a socket that was worth it known, or leaves it to the kernel for ever.
     #[cold]
-    fn nominate_datagrams(&self, socket: BorrowedFd<'_>, claim: Claim) {
+    pub(super) fn nominate_datagrams(&self, socket: BorrowedFd<'_>, claim: Claim) {
         let own = known_of(socket).and_then(|known| Some((table::take()?, known)));
         let Some((own, known)) = own else {
             let _ = claim.number.forget();
@@ -190,18 +195,8 @@ impl Sockets {
 
     #[cold]
     fn look_for(&self, own: &'static DatagramSocket, socket: BorrowedFd<'_>, flow: &Arc<Flow>) {
-        let (Some(background), Some(ends)) = (self.background(), own.ends(socket, flow.remote)) else {
-            return flow.forbid(Why::PeerUnknown);
-        };
-        if let Err(why) = self.process().decide(&ends) {
-            return flow.forbid(why);
-        }
-        if self.process().rules().retain == Retain::Copy {
-            return flow.forbid(Why::Retain);
-        }
-        let cookie = ends.datagrams_cookie(own.cookie());
-        flow.look_for(cookie);
-        background.meet_flow(self.process().place(), Arc::clone(flow), cookie, ends);
+        let Some(ends) = own.ends(socket, flow.remote) else { return flow.forbid(Why::PeerUnknown) };
+        self.meet_other_end(flow, own.cookie(), ends);
     }
 
     /// A number of the socket is about to be closed, or has been, by a call that nobody saw.

@@ -35,7 +35,7 @@ pub(crate) struct Flow {
     number: RawFd,
     stage: AtomicU8,
     cookie: AtomicU64,
-    tally: Mutex<Tally>,
+    worth: Mutex<Worth>,
     /// Datagrams that came from there, by either path.
     heard: AtomicU64,
     live: Mutex<Option<Arc<Live>>>,
@@ -46,10 +46,30 @@ pub(crate) struct Flow {
     has_agreed: &'static AtomicBool,
 }
 
+/// Counts datagrams until they are worth a window.
 #[derive(Debug)]
-struct Tally {
+pub(crate) struct Worth {
     since: Instant,
     datagrams: u32,
+}
+
+impl Worth {
+    pub(crate) fn new() -> Self {
+        Worth { since: Instant::now(), datagrams: 0 }
+    }
+
+    /// Counts one. Whether there were enough in a short time.
+    pub(crate) fn count(&mut self) -> bool {
+        self.datagrams += 1;
+        // The clock is read where it can matter.
+        if self.datagrams < WORTH_DATAGRAMS {
+            return false;
+        }
+        let now = Instant::now();
+        let is_worth_it = now - self.since <= WORTH_WITHIN;
+        *self = Worth { since: now, datagrams: 0 };
+        is_worth_it
+    }
 }
 
 /// A place in the memory of two processes. The place is free for others once both have dropped all of these.
@@ -75,6 +95,11 @@ impl Live {
         &self.agreed.slot
     }
 
+    /// Says that nothing is stored in a rest that is asked for, where nothing was: whoever does sees the receiver's word first.
+    pub(crate) fn answer_rest(&self) {
+        self.slot().begin_rest(self.slot().rest_asked_for());
+    }
+
     /// Whether the process at the other end has ended.
     pub(crate) fn has_departed(&self) -> bool {
         self.agreed.has_gone()
@@ -96,7 +121,7 @@ impl Flow {
             number,
             stage: AtomicU8::new(COUNTED),
             cookie: AtomicU64::new(0),
-            tally: Mutex::new(Tally { since: Instant::now(), datagrams: 0 }),
+            worth: Mutex::new(Worth::new()),
             heard: AtomicU64::new(0),
             live: Mutex::new(None),
             held: Mutex::default(),
@@ -110,16 +135,12 @@ impl Flow {
         if self.stage.load(Ordering::Relaxed) != COUNTED {
             return false;
         }
-        let mut tally = locked(&self.tally);
-        tally.datagrams += 1;
-        // The clock is read where it can matter.
-        if tally.datagrams < WORTH_DATAGRAMS {
-            return false;
-        }
-        let now = Instant::now();
-        let is_worth_it = now - tally.since <= WORTH_WITHIN;
-        *tally = Tally { since: now, datagrams: 0 };
-        is_worth_it && self.come_to(COUNTED, MEETING)
+        locked(&self.worth).count() && self.begin()
+    }
+
+    /// Has the process at the other end looked for: once.
+    pub(crate) fn begin(&self) -> bool {
+        self.come_to(COUNTED, MEETING)
     }
 
     fn come_to(&self, from: u8, to: u8) -> bool {

@@ -9,7 +9,7 @@ use beeline_socket_rules::{Carrier, Row};
 use beeline_window::{ReceiveError, Receiver};
 
 use super::flow::{Flow, Live};
-use super::outgoing::{BEGINS, PREFIX_BYTES};
+use super::outgoing::{BEGIN_SHIFT, BEGINS, PREFIX_BYTES};
 use crate::sleepers::ring_other;
 use crate::words::Credits;
 
@@ -89,7 +89,9 @@ impl Incoming {
         let Some(mut message) = self.receiver.poll()? else { return Ok(Found::Nothing) };
         // One load; the other side may change it, but not what was read.
         let (prefix, whole) = (message.word(0), message.len());
-        if prefix & BEGINS != 0 && self.begin != Begin::BehindKernel {
+        let begin = prefix >> BEGIN_SHIFT;
+        let is_ended = begin != 0 && self.live.slot().has_ended_begin(begin);
+        if prefix & BEGINS != 0 && self.begin != Begin::BehindKernel && !is_ended {
             std::mem::forget(message);
             self.begin = Begin::Seen;
             return Ok(Found::BehindKernel);
@@ -135,6 +137,16 @@ impl Incoming {
         if self.begin == Begin::Seen {
             self.begin = Begin::BehindKernel;
         }
+    }
+
+    /// What the sender would like to know of the kernel's queue, if it does.
+    pub(crate) fn question(&self) -> Option<u64> {
+        self.live.slot().question()
+    }
+
+    /// The kernel's queue was empty behind this question.
+    pub(crate) fn answer(&self, question: u64) {
+        self.live.slot().answer(question);
     }
 
     pub(crate) fn waits_for_kernel(&self) -> bool {

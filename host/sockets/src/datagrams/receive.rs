@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use beeline_socket_rules::Why;
 use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvFlags};
+use smallvec::SmallVec;
 
 use super::incoming::{Found, Incoming};
 use super::kept::Inside;
@@ -276,17 +277,21 @@ impl DatagramSocket {
         leaves: bool,
     ) -> Result<Look, Errno> {
         reader.kernel_looked_at = Some(Instant::now());
+        let questions = questions(reader);
         // The sender's window is looked at behind this, so that nothing is passed over that it stored before.
         let Some(seen) = receive_from_kernel(socket, &mut [], RecvFlags::PEEK)? else {
             reader.before_window = 0;
             reader.incoming.iter_mut().for_each(Incoming::kernel_is_empty);
+            answer(reader, &questions);
             return Ok(Look::Nothing);
         };
-        if let Some(incoming) =
-            reader.incoming.iter_mut().find(|incoming| Some(incoming.flow.remote) == seen.from)
-            && let Some(datagram) = look_at_window(incoming, out, leaves)
-        {
-            return Ok(Look::Found(datagram));
+        // One sender may have several: of each group that both are of, and one that it has left.
+        for incoming in &mut reader.incoming {
+            if Some(incoming.flow.remote) == seen.from
+                && let Some(datagram) = look_at_window(incoming, out, leaves)
+            {
+                return Ok(Look::Found(datagram));
+            }
         }
         if reader.incoming.iter().any(Incoming::waits_for_kernel) {
             reader.before_window += 1;
@@ -298,8 +303,24 @@ impl DatagramSocket {
         if self.is_forbidden() {
             return Ok(Look::OfKernel);
         }
-        Ok(receive_from_kernel(socket, out, flags_of(leaves))?.map_or(Look::Nothing, Look::Found))
+        let found = receive_from_kernel(socket, out, flags_of(leaves))?.map_or(Look::Nothing, Look::Found);
+        // A program that polls may not come before the next one is there.
+        let questions = self::questions(reader);
+        if !questions.is_empty() && receive_from_kernel(socket, &mut [], RecvFlags::PEEK) == Ok(None) {
+            answer(reader, &questions);
+        }
+        Ok(found)
     }
+}
+
+/// Which senders would like to know that the kernel's queue is empty, by their places. Before it is looked at: what they sent before they asked is there then, or was taken.
+fn questions(reader: &Reader) -> SmallVec<[(usize, u64); 4]> {
+    let asked = reader.incoming.iter().enumerate();
+    asked.filter_map(|(at, incoming)| Some((at, incoming.question()?))).collect()
+}
+
+fn answer(reader: &Reader, questions: &[(usize, u64)]) {
+    questions.iter().for_each(|(at, question)| reader.incoming[*at].answer(*question));
 }
 
 #[inline]

@@ -2,34 +2,48 @@
 
 use std::collections::HashSet;
 use std::io::IoSlice;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, SocketAddrV4};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use beeline_socket_rules::Why;
-
 use super::flow::Flow;
+use super::group::Group;
 use super::outgoing::{Outgoing, Put, Route};
+use super::passing::{Step, by_kernel, gathered, passes_by};
 use super::socket::{Counted, DatagramSocket, Writer};
-use crate::numbers::{Claim, Pass};
-
-/// What becomes of a send.
-pub(crate) enum Step {
-    Sent(usize),
-    /// It is the kernel's; the flow is one that it counts for.
-    Kernel(Pass, Option<Arc<Flow>>),
-    /// The number is another thing now.
-    Again,
-}
+use super::to_groups::ToGroup;
+use crate::numbers::Claim;
+use crate::sockets::Sockets;
 
 impl DatagramSocket {
-    pub(crate) fn send(&'static self, claim: Claim, to: Option<SocketAddr>, pieces: &[IoSlice<'_>]) -> Step {
+    pub(crate) fn send(
+        &'static self,
+        sockets: &Sockets,
+        socket: BorrowedFd<'_>,
+        claim: Claim,
+        to: Option<SocketAddr>,
+        pieces: &[IoSlice<'_>],
+    ) -> Step {
         let total = pieces.iter().map(|piece| piece.len()).sum();
         loop {
             let mut writer = self.lock_writer();
             if !claim.holds() {
                 return Step::Again;
             }
-            let (place, flow) = match to.or(writer.peer) {
+            let given_to = to;
+            let to = to.or(writer.peer);
+            if let Some(group) = to.and_then(group_of).filter(|_| sockets.groups_are_of_host()) {
+                match self.send_to_group(sockets, socket, claim, &mut writer, (group, given_to), pieces) {
+                    ToGroup::Done(step) => return step,
+                    // Without the lock.
+                    ToGroup::Pause(pause) => {
+                        drop(writer);
+                        std::thread::sleep(pause);
+                        continue;
+                    }
+                }
+            }
+            let (place, flow) = match to {
                 Some(to) => self.place_of(&mut writer, to),
                 None => (None, None),
             };
@@ -96,49 +110,28 @@ impl DatagramSocket {
         }
         let mut writer = self.lock_writer();
         writer.outgoing.iter_mut().for_each(Outgoing::answer_rest);
+        writer.groups.iter_mut().for_each(Group::answer_rests);
         let sent_to: HashSet<SocketAddr> = writer.outgoing.iter().map(Outgoing::remote).collect();
         for flow in self.flows().iter().filter(|flow| !sent_to.contains(&flow.remote)) {
             if let Some(live) = flow.live() {
-                // Nothing was stored there. Whoever does sees the receiver's word first: it has this lock behind us.
-                live.slot().begin_rest(live.slot().rest_asked_for());
+                // Whoever stores something has this lock behind us.
+                live.answer_rest();
             }
         }
     }
 
     /// A call that the engine does not make gives the socket a datagram: all that comes behind it waits until that is on its way.
     pub(crate) fn sends_by_kernel(&self) {
-        self.lock_writer().outgoing.iter_mut().for_each(Outgoing::is_passed_by);
+        let mut writer = self.lock_writer();
+        writer.outgoing.iter_mut().for_each(Outgoing::is_passed_by);
+        writer.groups.iter_mut().for_each(Group::is_passed_by);
     }
 }
 
-/// Counted before the lock is let go of: whoever leaves the kernel's path looks whether a call is in it.
-fn by_kernel(claim: Claim, flow: Option<Arc<Flow>>) -> Step {
-    claim.write().map_or(Step::Again, |pass| Step::Kernel(pass, flow))
-}
-
-/// One goes by the kernel to an address without a window. Groups, everybody and other addresses of this host may be another name of a socket that has one: what goes by
-/// that must not come before what went by the kernel earlier, so such a socket has no window any more. Another host's address is no name of a socket of this one.
-fn passes_by(writer: &mut Writer, to: SocketAddr) {
-    let has_port = |outgoing: &Outgoing| outgoing.remote().port() == to.port();
-    if !writer.outgoing.iter().any(has_port) {
-        return;
+/// The group that an address is, of IPv4.
+fn group_of(to: SocketAddr) -> Option<SocketAddrV4> {
+    match to {
+        SocketAddr::V4(to) if to.ip().is_multicast() && to.port() != 0 => Some(to),
+        _ => None,
     }
-    let Writer { outgoing, elsewhere, .. } = writer;
-    let is_here = !elsewhere.has(to.ip());
-    outgoing.retain_mut(|outgoing| {
-        let may_be_the_same = has_port(outgoing) && (is_here || elsewhere.has(outgoing.remote().ip()));
-        if may_be_the_same {
-            outgoing.is_passed_by();
-            outgoing.flow.forbid(Why::OtherWriter);
-        }
-        !may_be_the_same
-    });
-}
-
-/// The pieces of a datagram in one; the memory is taken once.
-fn gathered<'a>(whole: &'a mut Vec<u8>, pieces: &[IoSlice<'_>], total: usize) -> &'a [u8] {
-    whole.clear();
-    whole.reserve(total);
-    pieces.iter().for_each(|piece| whole.extend_from_slice(piece));
-    whole
 }

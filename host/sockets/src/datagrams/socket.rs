@@ -15,7 +15,9 @@ use rustix::io::Errno;
 
 use super::elsewhere::Elsewhere;
 use super::flow::Flow;
+use super::group::Group;
 use super::incoming::Incoming;
+use super::memberships::Memberships;
 use super::outgoing::Outgoing;
 use super::rest::Rest;
 use crate::forks;
@@ -24,7 +26,7 @@ use crate::sleepers::OwnBell;
 use crate::waiters::{Kept, Waiters};
 
 /// Other addresses of which a socket counts what it has with them. What it has with others is the kernel's.
-const MOST_FLOWS: usize = 4096;
+pub(super) const MOST_FLOWS: usize = 4096;
 
 /// A socket of UDP.
 pub struct DatagramSocket {
@@ -52,7 +54,10 @@ pub struct DatagramSocket {
     pub(crate) is_kept: AtomicBool,
     /// Threads that want a lock that somebody has who spins.
     pub(crate) wanted: AtomicU32,
-    flows: Mutex<HashMap<SocketAddr, Arc<Flow>>>,
+    pub(super) flows: Mutex<HashMap<SocketAddr, Arc<Flow>>>,
+    /// Whether it has windows of groups alone.
+    pub(super) is_for_groups: AtomicBool,
+    pub(super) memberships: Mutex<Memberships>,
     reader: Mutex<Reader>,
     writer: Mutex<Writer>,
     /// Held while the list of bells is changed.
@@ -88,9 +93,21 @@ pub(crate) struct Writer {
     pub(crate) outgoing: Vec<Outgoing>,
     /// The place of the last in use.
     pub(crate) last: usize,
+    /// What it sends to groups that are of this domain alone.
+    pub(crate) groups: Vec<Group>,
     /// Where pieces of a datagram are put together.
     pub(crate) whole: Vec<u8>,
     pub(crate) elsewhere: Elsewhere,
+}
+
+impl Writer {
+    fn is_any_up(&self) -> bool {
+        self.outgoing.iter().any(Outgoing::is_up) || self.groups.iter().any(Group::is_up)
+    }
+
+    fn are_all_up(&self) -> bool {
+        self.outgoing.iter().all(Outgoing::is_up) && self.groups.iter().all(Group::is_up)
+    }
 }
 
 /// What went over a socket of UDP since it was worth it, in datagrams.
@@ -141,6 +158,8 @@ impl DatagramSocket {
             is_kept: AtomicBool::new(false),
             wanted: AtomicU32::new(0),
             flows: Mutex::default(),
+            is_for_groups: AtomicBool::new(false),
+            memberships: Mutex::default(),
             reader: Mutex::default(),
             writer: Mutex::default(),
             bells: Mutex::default(),
@@ -154,6 +173,8 @@ impl DatagramSocket {
         *self.lock_writer() = Writer { peer: known.peer, ..Writer::default() };
         *locked(&self.bells) = [const { None }; 4];
         locked(&self.flows).clear();
+        *locked(&self.memberships) = Memberships::default();
+        self.is_for_groups.store(false, Ordering::Relaxed);
         self.number.store(known.number, Ordering::Relaxed);
         self.copies.store(0, Ordering::Relaxed);
         self.is_v6.store(known.is_v6, Ordering::Relaxed);
@@ -201,6 +222,7 @@ impl DatagramSocket {
             || remote.ip().is_multicast()
             || remote.ip().is_unspecified()
             || has_scope(&remote)
+            || self.is_for_groups()
         {
             return None;
         }
@@ -226,7 +248,9 @@ impl DatagramSocket {
     }
 
     pub(crate) fn flows(&self) -> Vec<Arc<Flow>> {
-        locked(&self.flows).values().cloned().collect()
+        let mut flows: Vec<_> = locked(&self.flows).values().cloned().collect();
+        flows.extend(locked(&self.memberships).flows().cloned());
+        flows
     }
 
     /// The kernel's for ever: senders are told, and what is in windows is received still.
@@ -244,7 +268,11 @@ impl DatagramSocket {
             );
         }
         self.is_forbidden.store(true, Ordering::Release);
-        self.lock_writer().outgoing.clear();
+        {
+            let mut writer = self.lock_writer();
+            writer.outgoing.clear();
+            writer.groups.drain(..).for_each(|mut group| group.forbid(why));
+        }
         for incoming in &mut self.lock_reader().incoming {
             incoming.end();
         }
@@ -264,6 +292,7 @@ impl DatagramSocket {
         *self.lock_writer() = Writer::default();
         let flows = std::mem::take(&mut *locked(&self.flows));
         flows.values().for_each(|flow| flow.leave());
+        std::mem::take(&mut *locked(&self.memberships)).flows().for_each(|flow| flow.leave());
         window_bytes
     }
 
@@ -300,7 +329,7 @@ impl DatagramSocket {
 
     /// Whether a window is used, of whomever.
     pub fn has_windows(&self) -> bool {
-        self.may_have_news.load(Ordering::Relaxed) || self.lock_writer().outgoing.iter().any(Outgoing::is_up)
+        self.may_have_news.load(Ordering::Relaxed) || self.lock_writer().is_any_up()
     }
 
     /// Whether windows carry what it sends, if it sends, and what it receives, if it receives.
@@ -309,7 +338,7 @@ impl DatagramSocket {
             return false;
         }
         let traffic = self.traffic();
-        let sends = self.lock_writer().outgoing.iter().all(Outgoing::is_up);
+        let sends = self.lock_writer().are_all_up();
         let receives = traffic.received == 0 || !self.lock_reader().incoming.is_empty();
         sends && receives && traffic.sent_by_window + traffic.received_by_window > 0
     }

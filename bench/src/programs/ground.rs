@@ -160,7 +160,7 @@ impl Ground {
     /// It cannot be started.
     pub fn start(&self, job: Job) -> Result<Running, BenchError> {
         let root = self.domains_of(job.user)?;
-        let mut words: Vec<String> = Vec::new();
+        let mut words = job.inside;
         if let Some(core) = job.core {
             words.extend(["taskset", "--cpu-list", &core.to_string()].map(str::to_owned));
         }
@@ -214,7 +214,7 @@ impl Ground {
     pub fn serve(&self, job: Job, port: u16) -> Result<Running, BenchError> {
         let mut server = self.start(job)?;
         let until = Instant::now() + LISTENS_WITHIN;
-        while !listens(port) {
+        while !listens(server.pid(), port) {
             if let Some(status) = server.child.try_wait()? {
                 server.has_ended = true;
                 return Err(server.failed(&format!("ended with {status} before it listened")));
@@ -355,9 +355,10 @@ pub fn free_port() -> Result<u16, BenchError> {
 }
 
 /// Whether something listens on a port of this host.
-fn listens(port: u16) -> bool {
+/// Whether somebody does in the network namespace of a process.
+fn listens(pid: u32, port: u16) -> bool {
     let port = format!(":{port:04X}");
-    ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().map(|path| read(Path::new(path))).any(|table| {
+    ["tcp", "tcp6"].map(|table| read(Path::new(&format!("/proc/{pid}/net/{table}")))).iter().any(|table| {
         let mut rows = table.lines().map(|row| row.split_whitespace().skip(1));
         rows.any(|mut row| {
             row.next().is_some_and(|local| local.ends_with(&port)) && row.nth(1) == Some(LISTENS)

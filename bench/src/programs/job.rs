@@ -6,6 +6,8 @@ use std::path::PathBuf;
 #[derive(Clone, Debug)]
 pub struct Job {
     pub(super) program: String,
+    /// What its command line begins with.
+    pub(super) inside: Vec<String>,
     pub(super) arguments: Vec<String>,
     pub(super) core: Option<usize>,
     pub(super) user: Option<&'static str>,
@@ -18,6 +20,7 @@ impl Job {
     pub fn new(program: &str) -> Self {
         Job {
             program: program.to_owned(),
+            inside: Vec::new(),
             arguments: Vec::new(),
             core: None,
             user: None,
@@ -43,6 +46,13 @@ impl Job {
     #[must_use]
     pub fn on(mut self, core: Option<usize>) -> Self {
         self.core = core;
+        self
+    }
+
+    /// By a command that enters a namespace and starts what follows it, as [`crate::veth::Veth::enter`] has one.
+    #[must_use]
+    pub fn inside(mut self, enter: Vec<String>) -> Self {
+        self.inside = enter;
         self
     }
 

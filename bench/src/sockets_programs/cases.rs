@@ -1,7 +1,7 @@
 //! What is measured of each program, and what is made of what its client says.
 
 use super::measured::{LIMIT, MICROSECOND, Measured, Place, needed, number, own_end};
-use super::round_trips::{AT_ONCE, cores, ping_pong, sockperf};
+use super::round_trips::{AT_ONCE, cores, ping_pong, sockperf, sockperf_between_hosts};
 use crate::BenchError;
 use crate::programs::servers::{self, Pages, Postgres, Server};
 use crate::programs::{Ended, Job, Way};
@@ -26,6 +26,8 @@ const REDIS: &[(&str, &str)] = &[("redis-server", "redis-server"), ("redis-bench
 const NGINX: &[(&str, &str)] = &[("nginx", "nginx-light"), ("wrk", "wrk")];
 const IPERF3: &[(&str, &str)] = &[("iperf3", "iperf3")];
 const SOCKPERF: &[(&str, &str)] = &[("sockperf", "sockperf")];
+const NAMESPACES: &[(&str, &str)] =
+    &[("sockperf", "sockperf"), ("ip", "iproute2"), ("unshare", "util-linux")];
 const POSTGRES: &[(&str, &str)] = &[("postgresql", "postgresql"), ("pgbench", "postgresql")];
 const MEMCACHED: &[(&str, &str)] = &[("memcached", "memcached")];
 
@@ -58,6 +60,7 @@ pub(super) const CASES: &[Case] = &[
     case("writes of 1 MiB", &[], 2.0, |place| stream(place, 1 << 20)),
     case("sockperf, spinning", SOCKPERF, 15.0, |place| sockperf(place, None, AT_ONCE)),
     case("sockperf, spin = 0", SOCKPERF, 1.0, |place| sockperf(place, Some("0"), AT_ONCE)),
+    case("sockperf between two namespaces", NAMESPACES, 15.0, sockperf_between_hosts),
     // So long apart that both ends sleep in between, and natively, too.
     case("sockperf, a message in 200 us", SOCKPERF, 1.0, |place| sockperf(place, None, 5000)),
     case("sockperf, a message in 200 us, spin = 0", SOCKPERF, 1.0, |place| sockperf(place, Some("0"), 5000)),

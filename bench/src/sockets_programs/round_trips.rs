@@ -2,10 +2,13 @@
 
 use beeline_floor::bare_trip_p50_ns;
 
+use std::net::Ipv4Addr;
+
 use super::measured::{LIMIT, MICROSECOND, Measured, Place, needed, own_end};
 use crate::BenchError;
 use crate::programs::Job;
 use crate::programs::servers::Server;
+use crate::veth::{ADDRESSES, Veth};
 
 /// Messages a second of sockperf that are more than there is time for: the next one goes as soon as the last one is back. It has room for no more.
 pub(super) const AT_ONCE: u32 = 500_000;
@@ -34,14 +37,34 @@ pub(super) fn ping_pong(place: &Place<'_>, threads: usize) -> Result<Measured, B
 
 /// sockperf, which blocks in `recvfrom` at both ends; its client waits at the clock until its next message is due.
 pub(super) fn sockperf(place: &Place<'_>, spin: Option<&str>, a_second: u32) -> Result<Measured, BenchError> {
+    let job = || match spin {
+        Some(spin) => Job::new("sockperf").env("BEELINE_SOCKETS_SPIN", spin),
+        None => Job::new("sockperf"),
+    };
+    sockperf_of(place, &Ipv4Addr::LOCALHOST.to_string(), [job(), job()], a_second)
+}
+
+/// The same between two network namespaces with a wire between them, which stand for two hosts.
+pub(super) fn sockperf_between_hosts(place: &Place<'_>) -> Result<Measured, BenchError> {
+    let veth = Veth::new()?.map_err(|what| BenchError::Rival { rival: "veth".to_owned(), what })?;
+    let hosts = ADDRESSES.join(",");
+    let ends = [0, 1]
+        .map(|end| Job::new("sockperf").inside(veth.enter(end)).env("BEELINE_SOCKETS_HOSTS", hosts.clone()));
+    sockperf_of(place, ADDRESSES[1], ends, AT_ONCE)
+}
+
+fn sockperf_of(
+    place: &Place<'_>,
+    address: &str,
+    [client, server]: [Job; 2],
+    a_second: u32,
+) -> Result<Measured, BenchError> {
     let server = Server::start(place.ground, |port| {
-        let job = Job::new("sockperf").words("server --tcp -i 127.0.0.1 -p").arg(port).on(place.server());
-        with_spin(job, spin)
+        server.words("server --tcp -i").arg(address).arg("-p").arg(port).on(place.server())
     })?;
-    let job =
-        Job::new("sockperf").words("ping-pong --tcp -i 127.0.0.1 -m 64 -t 1 --full-rtt --mps").arg(a_second);
-    let job = job.arg("-p").arg(server.port).on(place.client());
-    let client = place.ground.run(with_spin(job, spin), LIMIT)?;
+    let job = client.words("ping-pong --tcp -m 64 -t 1 --full-rtt --mps").arg(a_second);
+    let job = job.arg("-i").arg(address).arg("-p").arg(server.port).on(place.client());
+    let client = place.ground.run(job, LIMIT)?;
     let lines: Vec<&str> =
         client.out.lines().filter_map(|line| line.split_once("---> ")).map(|(_, rest)| rest).collect();
     let said = lines.join("\n");
@@ -61,11 +84,4 @@ pub(super) fn sockperf(place: &Place<'_>, spin: Option<&str>, a_second: u32) -> 
         measured.latencies.extend(time(line).map(|found| (name, found)));
     }
     Ok(measured)
-}
-
-fn with_spin(job: Job, spin: Option<&str>) -> Job {
-    match spin {
-        Some(spin) => job.env("BEELINE_SOCKETS_SPIN", spin),
-        None => job,
-    }
 }

@@ -24,6 +24,7 @@ pub(super) struct Case {
 
 const REDIS: &[(&str, &str)] = &[("redis-server", "redis-server"), ("redis-benchmark", "redis-tools")];
 const NGINX: &[(&str, &str)] = &[("nginx", "nginx-light"), ("wrk", "wrk")];
+const HAPROXY: &[(&str, &str)] = &[("haproxy", "haproxy"), ("nginx", "nginx-light"), ("wrk", "wrk")];
 const IPERF3: &[(&str, &str)] = &[("iperf3", "iperf3")];
 const SOCKPERF: &[(&str, &str)] = &[("sockperf", "sockperf")];
 const NAMESPACES: &[(&str, &str)] =
@@ -50,6 +51,8 @@ pub(super) const CASES: &[Case] = &[
     case("memcached, 1 connection", MEMCACHED, 3.0, memcached),
     case("nginx, 1 kept connection", NGINX, 3.0, |place| nginx(place, 1)),
     case("nginx, 50 kept connections", NGINX, 1.0, |place| nginx(place, 50)),
+    case("haproxy and nginx, 1 kept connection", HAPROXY, 1.0, |place| haproxy(place, 1)),
+    case("haproxy and nginx, 50 kept connections", HAPROXY, 1.0, |place| haproxy(place, 50)),
     case("pgbench -S, 1 connection", POSTGRES, 1.0, |place| pgbench(place, 1)),
     case("pgbench -S, 8 connections", POSTGRES, 1.0, |place| pgbench(place, 8)),
     case("iperf3 -l 64", IPERF3, 5.0, |place| iperf3(place, "64")),
@@ -126,16 +129,38 @@ fn idle(place: &Place<'_>) -> Result<Measured, BenchError> {
     Ok(Measured::of(used, &client, &server.wait(LIMIT)?))
 }
 
-fn nginx(place: &Place<'_>, connections: u32) -> Result<Measured, BenchError> {
+fn pages(place: &Place<'_>) -> Result<Server, BenchError> {
     let root = place.ground.folder("pages", None)?;
     place.ground.file("pages/index.html", "a page\n".repeat(88))?;
     let http = "keepalive_requests 1000000000; sendfile on; tcp_nopush on;";
-    let server =
-        servers::nginx(place.ground, Pages { root: &root, workers: 1, user: "root", http }, place.server())?;
+    servers::nginx(place.ground, Pages { root: &root, workers: 1, user: "root", http }, place.server())
+}
+
+fn nginx(place: &Place<'_>, connections: u32) -> Result<Measured, BenchError> {
+    let server = pages(place)?;
+    let client = wrk(place, connections, server.port)?;
+    with_wrks_latencies(&client, &server.end()?)
+}
+
+/// Each request goes over two connections of three programs, of which the one in the middle shares the core of the last.
+fn haproxy(place: &Place<'_>, connections: u32) -> Result<Measured, BenchError> {
+    let behind = pages(place)?;
+    let front = servers::haproxy(place.ground, behind.port, place.server())?;
+    let client = wrk(place, connections, front.port)?;
+    let (front, behind) = (front.end()?, behind.end()?);
+    let mut measured = with_wrks_latencies(&client, &front)?;
+    measured.cpu += behind.cpu;
+    measured.share += behind.share();
+    Ok(measured)
+}
+
+fn wrk(place: &Place<'_>, connections: u32, port: u16) -> Result<Ended, BenchError> {
     let job = Job::new("wrk").words("--latency -t1 -d2s -c").arg(connections);
-    let job = job.arg(format!("http://127.0.0.1:{}/", server.port)).on(place.client());
-    let client = place.ground.run(job, LIMIT)?;
-    let mut measured = Measured::of(needed("wrk", &client.out, "Requests/sec:")?, &client, &server.end()?);
+    place.ground.run(job.arg(format!("http://127.0.0.1:{port}/")).on(place.client()), LIMIT)
+}
+
+fn with_wrks_latencies(client: &Ended, server: &Ended) -> Result<Measured, BenchError> {
+    let mut measured = Measured::of(needed("wrk", &client.out, "Requests/sec:")?, client, server);
     for (name, line) in [("p50", "50%"), ("p99", "99%")] {
         measured.latencies.extend(wrk_time(&client.out, line).map(|found| (name, found)));
     }

@@ -131,7 +131,7 @@ impl Sleepers {
         let mut round = self.round;
         // Others may have raised theirs so often meanwhile that it is the same.
         while round == self.round {
-            round = RAISED.fetch_add(1, Ordering::Relaxed) % ROUNDS + 1;
+            round = next_round(&RAISED);
         }
         self.round = round;
         bell.swap(self.value());
@@ -143,6 +143,13 @@ impl Sleepers {
         let mark = if self.watchers == 0 { 0 } else { WATCHED };
         u32::from_le_bytes([low, high, high, low]) | mark
     }
+}
+
+/// From 1 to [`ROUNDS`], and each of them once before any comes again: the count starts anew with them, not where its type ends.
+fn next_round(raised: &AtomicU16) -> u16 {
+    let next = |count: u16| Some((count + 1) % ROUNDS);
+    let before = raised.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+    before.unwrap_or_else(|same| same) + 1
 }
 
 impl Announced {
@@ -256,6 +263,17 @@ mod tests {
             assert_ne!(bell.load(), before.0, "who slept for the first would sleep on");
             sleepers.withdraw(now, &bell);
         }
+    }
+
+    #[test]
+    fn every_round_comes_once_before_one_comes_again_also_where_a_count_of_sixteen_bits_ends() {
+        let raised = AtomicU16::new(0);
+        let mut came = vec![0; usize::from(ROUNDS) + 1];
+        for at in 1..=2 * 65536 + 3 {
+            let before = std::mem::replace(&mut came[usize::from(next_round(&raised))], at);
+            assert!(before == 0 || at - before == i32::from(ROUNDS), "raises {before} and {at}");
+        }
+        assert_eq!(came[0], 0, "a flag that is raised is never that of nobody");
     }
 
     #[test]

@@ -14,14 +14,16 @@ const PID_FS_MAGIC: rustix::fs::FsWord = 0x5049_4446;
 pub(crate) struct FileIdentity {
     device: u64,
     inode: u64,
-    event: EventNumber,
+    number: FileNumber,
 }
 
-/// Files without a name share an inode; the kernel numbers events beside it.
+/// Files without a name share an inode; what the kernel tells of some beside it, in `/proc`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum EventNumber {
+enum FileNumber {
     Event(u64),
-    /// Not an event.
+    /// Of a pidfd. `None` once its process has gone, or where it is none of this namespace.
+    Process(Option<u32>),
+    /// It is neither, and every other that is neither is like it.
     None,
     /// `/proc` does not say, as where a process has changed its root.
     Unknown,
@@ -29,23 +31,33 @@ enum EventNumber {
     Needless,
 }
 
+impl FileNumber {
+    /// Whether a file of which this was told may be one of which the other is told now.
+    fn may_be(self, found: FileNumber) -> bool {
+        match (self, found) {
+            (FileNumber::None, _) | (_, FileNumber::None) => false,
+            (FileNumber::Unknown, _) | (_, FileNumber::Unknown) => true,
+            (FileNumber::Process(opened), FileNumber::Process(found)) => {
+                opened == found || opened.is_none() || found.is_none()
+            }
+            _ => self == found,
+        }
+    }
+}
+
 impl FileIdentity {
     pub(crate) fn of(fd: BorrowedFd<'_>) -> Result<Self, Errno> {
         let stat = rustix::fs::fstat(fd)?;
         let shares_inode =
             FileType::from_raw_mode(stat.st_mode) == FileType::Unknown && !is_numbered_pidfd(fd);
-        let event = if shares_inode { event_number(fd) } else { EventNumber::Needless };
-        Ok(FileIdentity { device: stat.st_dev, inode: stat.st_ino, event })
+        let number = if shares_inode { file_number(fd) } else { FileNumber::Needless };
+        Ok(FileIdentity { device: stat.st_dev, inode: stat.st_ino, number })
     }
 
     /// Whether `fd` is the file of this identity. One system call where the file has an inode of its own, as sockets have; for
-    /// an event, three more.
+    /// an event, and for a pidfd before Linux 6.9, three more.
     pub(crate) fn is_of(self, fd: BorrowedFd<'_>) -> bool {
-        is_same_kind(fd, self)
-            && (self.event == EventNumber::Needless || {
-                let found = event_number(fd);
-                [self.event, found].contains(&EventNumber::Unknown) || self.event == found
-            })
+        is_same_kind(fd, self) && (self.number == FileNumber::Needless || self.number.may_be(file_number(fd)))
     }
 
     /// Whether `relative` in `parent` leads to the file of this identity, which has an inode of its own.
@@ -67,13 +79,24 @@ pub(crate) fn is_numbered_pidfd(fd: BorrowedFd<'_>) -> bool {
     rustix::fs::fstatfs(fd).is_ok_and(|system| system.f_type == PID_FS_MAGIC)
 }
 
-/// The number of an eventfd (Linux 5.2).
-fn event_number(fd: BorrowedFd<'_>) -> EventNumber {
-    let Ok(info) = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd())) else {
-        return EventNumber::Unknown;
-    };
-    let number = info.lines().find_map(|line| line.strip_prefix("eventfd-id:")?.trim().parse().ok());
-    number.map_or(EventNumber::None, EventNumber::Event)
+/// The number of an eventfd, or of the process of a pidfd.
+fn file_number(fd: BorrowedFd<'_>) -> FileNumber {
+    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd()));
+    info.map_or(FileNumber::Unknown, |info| told_number(&info))
+}
+
+/// What the lines say that the kernel has of an open file.
+fn told_number(info: &str) -> FileNumber {
+    let value = |name| info.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    if let Some(number) = value("eventfd-id:").and_then(|number| number.parse().ok()) {
+        return FileNumber::Event(number);
+    }
+    if let Some(process) = value("Pid:") {
+        // It is -1 of a process that has gone, and 0 of one that has no number here.
+        return FileNumber::Process(process.parse().ok().filter(|process| *process != 0));
+    }
+    // An event before Linux 5.2 has no number.
+    if value("eventfd-count:").is_some() { FileNumber::Unknown } else { FileNumber::None }
 }
 
 #[cfg(test)]
@@ -100,6 +123,30 @@ mod tests {
         assert!(!FileIdentity::of(pidfd(getpid()).as_fd()).unwrap().is_of(one.as_fd()));
     }
 
+    /// As on a kernel that gives all pidfds one inode, and every other file without a name the same.
+    #[test]
+    fn pidfd_that_shares_its_inode_is_told_from_another_and_from_files_that_have_no_number() {
+        let (own, parent) = (pidfd(getpid()), pidfd(rustix::process::getppid().unwrap()));
+        let event = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+        let epoll = rustix::event::epoll::create(rustix::event::epoll::CreateFlags::CLOEXEC).unwrap();
+        let is_own = |fd: &OwnedFd| file_number(own.as_fd()).may_be(file_number(fd.as_fd()));
+        assert!(is_own(&own) && is_own(&own.try_clone().unwrap()));
+        assert!(!is_own(&parent) && !is_own(&event) && !is_own(&epoll));
+        let number = FileIdentity::of(epoll.as_fd()).unwrap().number;
+        assert!(!number.may_be(file_number(epoll.as_fd())), "each is like every other");
+    }
+
+    #[test]
+    fn process_that_has_gone_leaves_its_pidfd_what_it_was_and_an_old_event_may_be_any() {
+        let told = told_number;
+        let (one, gone) = (told("pos:\t0\nPid:\t12\nNSpid:\t12\n"), told("Pid:\t-1\nNSpid:\t-1\n"));
+        assert_eq!((one, gone), (FileNumber::Process(Some(12)), FileNumber::Process(None)));
+        assert!(one.may_be(gone) && gone.may_be(one) && !one.may_be(told("Pid:\t13\n")));
+        assert_eq!(told("eventfd-count:  0\neventfd-id: 7\n"), FileNumber::Event(7));
+        let old = told("pos:\t0\neventfd-count:  0\n");
+        assert!(old.may_be(old) && !old.may_be(told("pos:\t0\n")));
+    }
+
     /// Where the kernel gives pidfds inodes of their own, that is enough, and `/proc` is not read for them.
     #[test]
     fn numbered_pidfd_is_told_from_that_of_another_process() {
@@ -108,7 +155,7 @@ mod tests {
             return;
         }
         let identity = FileIdentity::of(own.as_fd()).unwrap();
-        assert_eq!(identity.event, EventNumber::Needless);
+        assert_eq!(identity.number, FileNumber::Needless);
         assert!(identity.is_of(own.as_fd()) && !identity.is_of(parent.as_fd()));
     }
 }

@@ -10,7 +10,8 @@ use crate::numbers::lowest;
 /// A descriptor with a number as those of the library have one ([`crate::place_descriptors_above`]), or another where none of these is free. It is
 /// closed on exec.
 ///
-/// Other code of the process may close the number, and have another file take it: then it is left alone when this is dropped.
+/// Other code of the process may close the number, and have another file take it: then it is left alone when this is dropped. So is an
+/// epoll, which cannot be told from another one: it is for those that stay for good.
 #[derive(Debug)]
 pub struct HighCopy {
     /// `None` once it is being dropped.

@@ -1,7 +1,7 @@
 //! This process: whether the library does anything in it, and which connections it knows.
 //!
 //! The library is inert, and all its functions pass what they are given to the real ones, where it cannot work or is not wanted: in programs with other rights than
-//! their user's, under a filter of system calls (it may kill for one that the library makes), beside `liburing`, where the rules leave the program out, or the domain
+//! their user's, under a filter of system calls (it may kill for one that the library makes; unless a rule says that it does not), beside `liburing`, where the rules leave the program out, or the domain
 //! cannot be opened. A process that restricts itself is the kernel's from then on. Rules and domain are looked at when the program makes its first socket of TCP, so that
 //! a program without any pays for nothing.
 
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use beeline_domain::{Domain, DomainConfig, ROOT_VARIABLE};
 use beeline_socket_engine::{Rest, Sockets, has_put_off};
-use beeline_socket_rules::{Level, Rules, Why};
+use beeline_socket_rules::{Level, Rules, Why, works_under_filter};
 
 use crate::{cancellation, errno, kernel, origin, put_off, real};
 
@@ -124,7 +124,8 @@ fn may_work() -> bool {
     // SAFETY: reads a number that the kernel gave the process.
     let has_other_rights = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
     let rings = [c"liburing.so.2", c"liburing.so.1"];
-    !has_other_rights && !kernel::is_filtered() && !rings.into_iter().any(is_loaded)
+    let may_be_filtered = || works_under_filter(std::env::vars_os());
+    !has_other_rights && (!kernel::is_filtered() || may_be_filtered()) && !rings.into_iter().any(is_loaded)
 }
 
 /// Whether a library is part of the program.

@@ -24,6 +24,8 @@ struct Hosts {
     _ground: Ground,
     folder: tempfile::TempDir,
     program: PathBuf,
+    /// What starts a program under a filter of system calls.
+    refusing: PathBuf,
     /// Processes that hold the namespaces, and the numbers of those that are in them.
     holders: [Child; 2],
     inside: [String; 2],
@@ -48,7 +50,7 @@ impl Hosts {
             return None;
         }
         let (ground, folder) = (Ground::new(), tempfile::tempdir().unwrap());
-        let program = ground.compile("hosts.c", &[]);
+        let (program, refusing) = (ground.compile("hosts.c", &[]), ground.compile("refuse.c", &[]));
         let own = namespace_of("self");
         let holders = [(); 2].map(|()| {
             let holder = Command::new("unshare").args(unshared).args(["sleep", "600"]).spawn().unwrap();
@@ -62,7 +64,7 @@ impl Hosts {
             true => only_child_of(holder.id()),
             false => holder.id().to_string(),
         });
-        let hosts = Hosts { _ground: ground, folder, program, holders, inside, are_containers };
+        let hosts = Hosts { _ground: ground, folder, program, refusing, holders, inside, are_containers };
         let [one, other] = &hosts.inside;
         let link =
             ["link", "add", "wire", "netns", one, "type", "veth", "peer", "name", "wire", "netns", other];
@@ -86,7 +88,15 @@ impl Hosts {
 
     /// The program on one of the hosts, with the library and these rules.
     fn program(&self, host: usize, rules: &[&str], arguments: &[&str]) -> Command {
-        let mut command = self.on(host, "env");
+        let is_filtered = rules.iter().any(|rule| rule.starts_with("UNDER_FILTER"));
+        let mut command = match is_filtered {
+            true => {
+                let mut command = self.on(host, self.refusing.to_str().unwrap());
+                command.arg("env");
+                command
+            }
+            false => self.on(host, "env"),
+        };
         command.arg(format!("LD_PRELOAD={}", library().display()));
         command.arg(format!("BEELINE_ROOT={}", self.folder.path().display()));
         command.arg("BEELINE_SOCKETS_BEGIN_AFTER_MESSAGES=0");
@@ -285,4 +295,17 @@ fn containers_share_connections_and_the_end_of_one_is_seen() {
     let since = Instant::now();
     assert_eq!(server.end(), "end behind 100\n");
     assert!(since.elapsed() < Duration::from_millis(SLEEPS_ON_MS));
+}
+
+#[test]
+fn connections_of_containers_with_a_filter_of_system_calls_are_carried_where_a_rule_says_that_it_kills_for_none()
+ {
+    let Some(hosts) = Hosts::containers() else { return };
+    let rule = rule();
+    for (filtered, carried) in [("UNDER_FILTER=true", 3), ("UNDER_FILTER=false", 0)] {
+        let server = hosts.server(&[&rule, filtered], "poll");
+        let said = hosts.ask(&[&rule, filtered], &server, 3, 100, 1000);
+        assert!(said.contains(&format!("carried {carried} of 3")), "{filtered}: {said}");
+        assert_eq!(server.end(), "end behind 300\n");
+    }
 }

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use beeline_domain::HighCopy;
 use rustix::io::Errno;
 
-use crate::deaths::own_socket;
 use crate::debts::{Debt, MOST_BYTES};
 use crate::endpoint::{AgreedSlot, Endpoint, Writer};
 use crate::forks::{forks, has_just_forked};
@@ -92,7 +91,7 @@ impl Endpoint {
 
     /// A descriptor of the library's own for its socket, if its number still has that.
     pub(crate) fn duplicate(&self) -> Result<HighCopy, Errno> {
-        let socket = own_socket(self.number.load(Ordering::Relaxed))?;
+        let socket = beeline_tcp::second_of(self.number.load(Ordering::Relaxed))?;
         if beeline_tcp::cookie(&socket)? != self.cookie.load(Ordering::Relaxed) {
             return Err(Errno::BADF);
         }

@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 
 use beeline_domain::{
     Agreed, ConnectionEnds, Domain, DomainConfig, HighCopy, Met, Pairs, PairsOptions, Peer, PeerId,
-    ProgressOf,
 };
-use beeline_mmio::{MemoryOptions, Region, SharedMemory};
+use beeline_mmio::Region;
 use beeline_socket_rules::{Board, Order, Row, Run, Why};
 use rustix::event::{PollFd, PollFlags};
 
@@ -29,11 +28,11 @@ use crate::forks;
 use crate::held;
 use crate::hosts::BetweenHosts;
 use crate::lock::{Held, locked};
-use crate::memory::{PairMemory, memory_bytes};
+use crate::memory::{PairMemory, memory_bytes, memory_here};
 use crate::poll::{poll_for, sleep_for};
 use crate::prepared::{place_descriptors_high, prepare};
 use crate::readiness::Sets;
-use crate::sleepers::{OwnBell, ring_other};
+use crate::sleepers::{OwnBell, ring_again, ring_other};
 use crate::talk::{ASKED_AT_FIRST, Talk, pause_behind};
 use crate::unseen_sets::UnseenSets;
 use crate::whose::Whose;
@@ -48,6 +47,10 @@ const YOUNG: Duration = Duration::from_millis(100);
 const PAUSE_OF_MANY: Duration = Duration::from_millis(1);
 /// Until the domain's thread says that a process has gone whose end the kernel has told of.
 const GONE_SOON: Duration = Duration::from_millis(1);
+/// Until a bell is rung again that could not be.
+const RINGS_AGAIN: Duration = Duration::from_millis(1);
+/// Between two looks at the orders of a process that has connections with other network namespaces.
+const LOOKS_FOR_ORDERS: Duration = Duration::from_secs(1);
 /// Until a question is looked at again that could not be answered yet.
 const POSTPONED_FOR: Duration = Duration::from_millis(10);
 
@@ -218,7 +221,7 @@ impl Background {
                 memory_bytes: memory_bytes(SLOTS),
                 socket_of: Box::new(ConnectionEnds::socket_at_the_kernel),
                 other_users: place.other_users.then_some(&place.domain),
-                progress_of: place.has_hosts.then(|| progress_of(&hosts)),
+                progress_of: place.has_hosts.then(|| Arc::clone(&hosts).asked()),
             });
             pairs.map(|pairs| (pairs, hosts)).map_err(|error| error.to_string())
         });
@@ -356,9 +359,14 @@ impl Worker<'_> {
             let silence = copies::look_for_silence();
             forks::leave();
             let is_postponed = take_postponed();
-            let at_most = is_postponed.then_some(POSTPONED_FOR);
-            let is_rung = self.sleep(at_most.into_iter().chain(silence).min());
+            let postponed = is_postponed.then_some(POSTPONED_FOR);
+            let (to_ring, elsewhere) = (self.ring_again(), self.looks_for_orders());
+            let at_most = postponed.into_iter().chain(silence).chain(to_ring).chain(elsewhere).min();
+            let is_rung = self.sleep(at_most);
             forks::enter();
+            if elsewhere.is_some() && !is_rung {
+                self.obey();
+            }
             if is_rung || is_postponed {
                 self.obey();
                 // Somebody asks this side to send by the socket.
@@ -372,6 +380,7 @@ impl Worker<'_> {
     fn bury(&mut self) {
         for (id, (_, memory)) in self.memories.extract_if(.., |_, (peer, _)| peer.departure().is_some()) {
             self.bell.leave(&memory);
+            memory.forget_ringer();
             self.ends.retain(|(of, _)| *of != id);
             self.dying.retain(|of| *of != id);
             let living = endpoints().filter(|endpoint| endpoint.stage() != Stage::Free);
@@ -406,6 +415,18 @@ impl Worker<'_> {
         }
     }
 
+    /// Rings who could not be rung; until it is tried again.
+    fn ring_again(&self) -> Option<Duration> {
+        let is_left = self.memories.values().filter(|(_, memory)| ring_again(memory)).count() > 0;
+        is_left.then_some(RINGS_AGAIN)
+    }
+
+    /// Where others are in other network namespaces, an order may come from there: whoever gives it cannot ring, and wakes only who runs.
+    fn looks_for_orders(&self) -> Option<Duration> {
+        let mut memories = self.memories.values();
+        memories.any(|(_, memory)| memory.ringer().is_some()).then_some(LOOKS_FOR_ORDERS)
+    }
+
     /// Carries out what was ordered since it was looked at last.
     fn obey(&mut self) {
         let Some((board, order)) = self.board.map(|board| (board, board.order())) else { return };
@@ -414,7 +435,7 @@ impl Worker<'_> {
         held::set(windows);
         endpoints().for_each(|endpoint| endpoint.obey(windows));
         for (_, memory) in self.memories.values() {
-            ring_other(memory, &memory.other_sleeper(0).address());
+            ring_other(memory, &memory.other_sleeper(0));
         }
         board.carried_out(order);
     }
@@ -559,18 +580,4 @@ impl Worker<'_> {
             self.bell.leave(&memory);
         }
     }
-}
-
-fn progress_of(hosts: &Arc<BetweenHosts>) -> Box<ProgressOf> {
-    let hosts = Arc::clone(hosts);
-    Box::new(move |cookie| hosts.progress(cookie))
-}
-
-/// Memory of a connection of which this process has both ends. A child that has one of them asks its parent by it, as by that of two processes.
-fn memory_here() -> Region {
-    let memory = SharedMemory::create("beeline-here", memory_bytes(1), MemoryOptions::default());
-    memory.and_then(|memory| memory.map_sparse()).unwrap_or_else(|error| {
-        tracing::debug!(%error, "a child cannot give bytes back to its parent");
-        Region::private(memory_bytes(1))
-    })
 }

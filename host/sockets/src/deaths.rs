@@ -5,15 +5,15 @@
 //! such a connection: a byte for a socket that nobody has any more is answered so. It is an urgent one: where a child of that process holds the socket, it is not
 //! among the bytes that the child receives.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
 use beeline_domain::{HighCopy, Peer, PeerId};
 use beeline_ledger::Path;
-use beeline_tcp::State;
+use beeline_tcp::{State, second_of};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
-use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::endpoint::Endpoint;
 
@@ -29,7 +29,7 @@ impl Endpoint {
     /// Has the kernel reset it, if this process has died and left bytes of the window unreceived.
     pub(crate) fn reset_behind(&self, dead: PeerId) {
         if self.is_left_unread_by(dead)
-            && let Ok(socket) = own_socket(self.number.load(Ordering::Relaxed))
+            && let Ok(socket) = second_of(self.number.load(Ordering::Relaxed))
             && beeline_tcp::cookie(&socket) == Ok(self.cookie.load(Ordering::Relaxed))
             && let Err(error) = provoke_reset(socket.as_fd())
         {
@@ -48,12 +48,6 @@ impl Endpoint {
             |stream: &crate::endpoint::Out| stream.path() == Path::Window && stream.untaken_bytes() > 0;
         is_of_dead && writer.stream.as_ref().is_some_and(is_unread)
     }
-}
-
-/// A second descriptor of a socket, by its number in this process, which may be another descriptor's meanwhile.
-pub(crate) fn own_socket(number: RawFd) -> Result<OwnedFd, Errno> {
-    let this = pidfd_open(getpid(), PidfdFlags::empty())?;
-    pidfd_getfd(this, number, PidfdGetfdFlags::empty())
 }
 
 fn provoke_reset(socket: BorrowedFd<'_>) -> Result<(), Errno> {

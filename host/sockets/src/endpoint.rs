@@ -570,7 +570,7 @@ impl Endpoint {
     /// Has the other process look what is asked of it, also if its program sends nothing.
     pub(crate) fn ring_other_thread(agreed: &AgreedSlot) {
         let memory = agreed.slot.memory();
-        crate::sleepers::ring_other(memory, &memory.other_sleeper(0).address());
+        crate::sleepers::ring_other(memory, &memory.other_sleeper(0));
     }
 
     /// Resets a connection of which the next byte is not known, at both ends.

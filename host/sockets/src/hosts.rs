@@ -2,12 +2,12 @@
 //! whether they have the two ends of one.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 
+use beeline_domain::ProgressOf;
 use beeline_tcp::Progress;
 
-use crate::deaths::own_socket;
 use crate::endpoint::Endpoint;
 use crate::lock::locked;
 
@@ -16,6 +16,11 @@ use crate::lock::locked;
 pub(crate) struct BetweenHosts(Mutex<BTreeMap<u64, &'static Endpoint>>);
 
 impl BetweenHosts {
+    /// As pairs ask for it.
+    pub(crate) fn asked(self: Arc<Self>) -> Box<ProgressOf> {
+        Box::new(move |cookie| self.progress(cookie))
+    }
+
     pub(crate) fn add(&self, cookie: u64, endpoint: &'static Endpoint) {
         locked(&self.0).insert(cookie, endpoint);
     }
@@ -25,9 +30,9 @@ impl BetweenHosts {
     }
 
     /// What the kernel says now; nothing where the number is another socket's meanwhile.
-    pub(crate) fn progress(&self, cookie: u64) -> Option<Progress> {
+    fn progress(&self, cookie: u64) -> Option<Progress> {
         let endpoint = *locked(&self.0).get(&cookie)?;
-        let socket = own_socket(endpoint.number.load(Ordering::Relaxed)).ok()?;
+        let socket = beeline_tcp::second_of(endpoint.number.load(Ordering::Relaxed)).ok()?;
         if beeline_tcp::cookie(&socket) != Ok(cookie) {
             return None;
         }

@@ -7,9 +7,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use arc_swap::ArcSwapOption;
 use beeline_domain::{BellAddress, Ringer};
 use beeline_ledger::{RECEIVER_WORDS, SENDER_WORDS};
-use beeline_mmio::{LoadWindow, Region, StoreKernel, StoreWindow, Unpaced, Word, Words};
+use beeline_mmio::{
+    LoadWindow, MemoryOptions, Region, SharedMemory, StoreKernel, StoreWindow, Unpaced, Word, Words,
+};
 use beeline_spec::escape::{blank_from_random, is_blank_value};
 use beeline_window::{Receiver, WindowConfig, Writer};
 
@@ -19,6 +22,8 @@ use crate::words::{Credits, Shared};
 /// Bells of a side.
 pub(crate) const SLEEPERS: u16 = 1024;
 const SLEEPER_BYTES: usize = 64;
+/// Of a word.
+const BITS: u16 = 64;
 const SIDE_BYTES: usize = SLEEPERS as usize * SLEEPER_BYTES;
 const CONTROL_AT: usize = 2 * SIDE_BYTES;
 /// Words of a slot.
@@ -82,8 +87,10 @@ pub(crate) struct PairMemory {
     side: usize,
     /// The announcement of each of the other side's sleepers for which this process has rung last.
     rung: Arc<[AtomicU64]>,
-    /// What rings the other side's bells, where they are in another network namespace.
-    ringer: Option<Arc<Ringer>>,
+    /// Which of them could not be rung, a bit for each.
+    to_ring: Arc<[AtomicU64]>,
+    /// What rings the other side's bells, where they are in another network namespace. It keeps that namespace for as long as it is there.
+    ringer: Arc<ArcSwapOption<Ringer>>,
 }
 
 /// Where one connection is in the memory.
@@ -108,10 +115,9 @@ pub(crate) struct OtherSleeper {
     words: Words,
 }
 
-/// What a sleeper that is to be rung has announced, and where.
+/// What a sleeper that is to be rung has announced.
 #[derive(Debug)]
 pub(crate) struct ToRing {
-    pub address: BellAddress,
     announcement: u64,
 }
 
@@ -131,22 +137,55 @@ pub(crate) const fn first_claim(cookie: u64) -> u64 {
     cookie << CLAIMS_BITS
 }
 
+/// Memory of a connection of which this process has both ends. A child that has one of them asks its parent by it, as by that of two processes.
+pub(crate) fn memory_here() -> Region {
+    let memory = SharedMemory::create("beeline-here", memory_bytes(1), MemoryOptions::default());
+    memory.and_then(|memory| memory.map_sparse()).unwrap_or_else(|error| {
+        tracing::debug!(%error, "a child cannot give bytes back to its parent");
+        Region::private(memory_bytes(1))
+    })
+}
+
 impl PairMemory {
     /// `side` is 0 for one of the two and 1 for the other.
     pub(crate) fn new(region: Region, slots: u32, side: usize) -> Self {
         assert!(region.bytes() >= memory_bytes(slots) && side < 2, "the memory is as large as it has to be");
         static IDS: AtomicU64 = AtomicU64::new(1);
         let rung = (0..SLEEPERS).map(|_| AtomicU64::new(0)).collect();
-        PairMemory { id: IDS.fetch_add(1, Ordering::Relaxed), region, slots, side, rung, ringer: None }
+        let to_ring = (0..SLEEPERS / BITS).map(|_| AtomicU64::new(0)).collect();
+        let id = IDS.fetch_add(1, Ordering::Relaxed);
+        PairMemory { id, region, slots, side, rung, to_ring, ringer: Arc::default() }
     }
 
     /// With what rings the other side's bells; none where any ringer of this process does.
     pub(crate) fn rung_by(self, ringer: Option<Arc<Ringer>>) -> Self {
-        PairMemory { ringer, ..self }
+        self.ringer.store(ringer);
+        self
     }
 
-    pub(crate) fn ringer(&self) -> Option<&Ringer> {
-        self.ringer.as_deref()
+    pub(crate) fn ringer(&self) -> Option<Arc<Ringer>> {
+        self.ringer.load_full()
+    }
+
+    /// The other process has gone, and nobody is rung there.
+    pub(crate) fn forget_ringer(&self) {
+        self.ringer.store(None);
+    }
+
+    /// A sleeper could not be rung, and is to be rung again.
+    pub(crate) fn ring_later(&self, sleeper: &OtherSleeper) {
+        let (word, bit) = (sleeper.sleeper / BITS, sleeper.sleeper % BITS);
+        self.to_ring[usize::from(word)].fetch_or(1 << bit, Ordering::AcqRel);
+    }
+
+    /// Those that could not be rung so far, for whoever rings them now.
+    pub(crate) fn take_to_ring(&self) -> Vec<OtherSleeper> {
+        let words = (0..).zip(self.to_ring.iter()).filter(|(_, word)| word.load(Ordering::Relaxed) != 0);
+        let taken = words.map(|(at, word)| (at, word.swap(0, Ordering::AcqRel)));
+        let each = |(at, bits): (u16, u64)| {
+            (0..BITS).filter(move |bit| bits >> bit & 1 != 0).map(move |bit| at * BITS + bit)
+        };
+        taken.flat_map(each).map(|sleeper| self.other_sleeper(sleeper)).collect()
     }
 
     pub(crate) fn is(&self, other: &PairMemory) -> bool {
@@ -235,7 +274,7 @@ impl Arrivals {
 }
 
 impl OtherSleeper {
-    /// Where to ring it, if it sleeps and this process has not rung it since it said so, by whichever connection: it looks at all of them.
+    /// What it has announced, if it sleeps and this process has not rung it since it said so, by whichever connection: it looks at all of them.
     #[inline]
     pub(crate) fn to_ring(&self, memory: &PairMemory) -> Option<ToRing> {
         let announcement = self.words.load_acquire(0);
@@ -244,7 +283,7 @@ impl OtherSleeper {
         {
             return None;
         }
-        Some(ToRing { address: self.address(), announcement })
+        Some(ToRing { announcement })
     }
 
     /// This process has rung it, and does not again for the same announcement. Called behind the ring, so that whoever sends next makes one that failed.

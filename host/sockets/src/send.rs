@@ -413,7 +413,7 @@ impl Endpoint {
             }
             let Some((_, sleeper)) = last else { continue };
             if let Some(to_ring) = sleeper.to_ring(memory)
-                && ring_other(memory, &to_ring.address)
+                && ring_other(memory, sleeper)
             {
                 sleeper.rang(memory, &to_ring);
                 self.counts.add(Count::Rings, 1);

@@ -17,7 +17,7 @@ use beeline_mmio::{ThisProcess, membarrier};
 
 use crate::forks::OfProcess;
 use crate::lock::{is_any_held_here, locked};
-use crate::memory::{PairMemory, SLEEPERS};
+use crate::memory::{OtherSleeper, PairMemory, SLEEPERS};
 use crate::quiet::counted;
 
 /// A sleeper's number in its process; never 0.
@@ -241,12 +241,35 @@ impl Drop for OwnBell {
     }
 }
 
-/// Rings a bell of the other side of a memory; false where it was not, and is to be rung again.
+/// Rings a sleeper of the other side of a memory; false where it was not. The thread in the background rings it again then. Nothing is allocated or locked: the
+/// caller may be a handler.
 #[cold]
-pub(crate) fn ring_other(memory: &PairMemory, address: &BellAddress) -> bool {
+pub(crate) fn ring_other(memory: &PairMemory, sleeper: &OtherSleeper) -> bool {
+    let is_rung = ring_there(memory, &sleeper.address());
+    if !is_rung {
+        memory.ring_later(sleeper);
+        ring(&memory.own_address());
+    }
+    is_rung
+}
+
+/// Rings those that could not be rung before; whether some cannot be still. What is unread at other bells of their process fills its ringer, and only their
+/// process empties it.
+pub(crate) fn ring_again(memory: &PairMemory) -> bool {
+    let mut is_left = false;
+    for sleeper in memory.take_to_ring() {
+        if !ring_there(memory, &sleeper.address()) {
+            memory.ring_later(&sleeper);
+            is_left = true;
+        }
+    }
+    is_left
+}
+
+fn ring_there(memory: &PairMemory, address: &BellAddress) -> bool {
     match memory.ringer() {
         None => ring(address),
-        // In another network namespace. A full one is tried again with what is sent next: the packets that fill it are unread.
+        // In another network namespace.
         Some(ringer) => matches!(ringer.ring(address), Rung::Rung | Rung::Nobody),
     }
 }
@@ -283,6 +306,12 @@ mod tests {
     use crate::memory::memory_bytes;
     use crate::poll::poll_for;
 
+    fn is_readable(bell: &OwnBell) -> bool {
+        let mut ringing = [PollFd::new(&bell.bell, PollFlags::IN)];
+        poll_for(&mut ringing, Some(Duration::ZERO)).unwrap();
+        ringing[0].revents() == PollFlags::IN
+    }
+
     #[test]
     fn sleeper_is_rung_that_has_the_number_of_one_that_was_rung_before() {
         let region = Region::private(memory_bytes(1));
@@ -295,7 +324,7 @@ mod tests {
             assert!(sender_s.to_ring(&there).is_none(), "it is awake");
             bell.announce();
             let to_ring = sender_s.to_ring(&there).unwrap();
-            assert_eq!(to_ring.address, bell.address());
+            assert_eq!(sender_s.address(), bell.address());
             assert!(sender_s.to_ring(&there).is_some(), "a ring that failed is made again");
             sender_s.rang(&there, &to_ring);
             assert!(sender_s.to_ring(&there).is_none(), "once for an announcement");
@@ -308,11 +337,6 @@ mod tests {
 
     #[test]
     fn thread_whose_bell_was_closed_or_replaced_makes_another() {
-        let is_readable = |bell: &OwnBell| {
-            let mut ringing = [PollFd::new(&bell.bell, PollFlags::IN)];
-            poll_for(&mut ringing, Some(Duration::ZERO)).unwrap();
-            ringing[0].revents() == PollFlags::IN
-        };
         test_in_child(|| {
             let file = std::io::pipe().unwrap().0;
             let mut before = OwnBell::of_this_thread().unwrap();
@@ -349,6 +373,27 @@ mod tests {
         bell.withdraw();
         bell.announce();
         assert!(is_rung(&bell), "it is not known to be rung");
+    }
+
+    #[test]
+    fn sleeper_that_could_not_be_rung_is_rung_again() {
+        let region = Region::private(memory_bytes(1));
+        let (here, there) = (PairMemory::new(region.clone(), 1, 0), PairMemory::new(region, 1, 1));
+        let ringer = Ringer::handed_out(Ringer::to_hand_out().unwrap()).unwrap();
+        let there = there.rung_by(Some(Arc::new(ringer)));
+        let bell = OwnBell::new().unwrap();
+        bell.join(&here);
+        bell.announce();
+        let sleeper = there.other_sleeper(bell.id);
+        let rung = (0..10_000).take_while(|_| ring_other(&there, &sleeper)).count();
+        assert!((1..10_000).contains(&rung), "{rung}");
+        assert!(ring_again(&there), "it is full still");
+        assert!(bell.clear() && !ring_again(&there));
+        assert!(is_readable(&bell) && there.take_to_ring().is_empty());
+        // Its process has gone.
+        there.ring_later(&sleeper);
+        drop(bell);
+        assert!(!ring_again(&there));
     }
 
     #[test]

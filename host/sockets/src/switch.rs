@@ -29,6 +29,7 @@ pub fn switch(
     within: Duration,
 ) -> Result<Switched, OrderError> {
     let ordered = order(domain_folder, pids, to)?;
+    let started = Instant::now();
     let is_rung = |ringer: &Ringer, process: &Ordered| {
         let rung = ringer.ring(&BellAddress::from_words(process.bell));
         tracing::debug!(pid = process.pid, ?rung, "a process is told of an order");
@@ -36,14 +37,15 @@ pub fn switch(
     };
     match Ringer::new() {
         Ok(ringer) => {
-            let all_are = ordered.iter().filter(|process| !is_rung(&ringer, process)).count() == 0;
-            if !all_are {
-                wake_others(domain_folder);
+            let not_rung = ordered.iter().filter(|process| !is_rung(&ringer, process)).count();
+            if not_rung > 0 {
+                wake_others(domain_folder, &|| {
+                    started.elapsed() < within && !ordered.iter().all(Ordered::is_carried_out)
+                });
             }
         }
         Err(error) => tracing::warn!(%error, "processes are not rung"),
     }
-    let started = Instant::now();
     let (mut done, mut waiting) = (Vec::new(), ordered);
     loop {
         let (ended, rest): (Vec<_>, Vec<_>) = waiting.into_iter().partition(Ordered::is_carried_out);
@@ -57,13 +59,13 @@ pub fn switch(
     }
 }
 
-/// Wakes processes that have their bells in other network namespaces.
-fn wake_others(domain_folder: &Path) {
+/// Wakes processes that have their bells in other network namespaces, as long as that is wanted.
+fn wake_others(domain_folder: &Path, is_wanted: &dyn Fn() -> bool) {
     let name = domain_folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let config = DomainConfig { root: domain_folder.parent().map(Path::to_owned), name: name.to_owned() };
     let woken = Domain::open(&config)
         .map_err(|error| error.to_string())
-        .and_then(|domain| domain.wake_all_pairs().map_err(|error| error.to_string()));
+        .and_then(|domain| domain.wake_all_pairs(is_wanted).map_err(|error| error.to_string()));
     if let Err(error) = woken {
         tracing::debug!(error, "processes in other network namespaces are not woken");
     }

@@ -28,7 +28,7 @@ use beeline_tcp::{OtherSocket, Progress};
 pub use link::Agreed;
 use link::{NotOpened, ProcessKey};
 use links::{Links, Standing, Talk, Wanted};
-use opening::{Hello, KNOCK, make_memory, name_of, other_namespaces};
+use opening::{Hello, KNOCK, make_memory, name_of};
 use others::Others;
 use said::{Claim, Said};
 
@@ -348,10 +348,12 @@ impl Pairs {
         if !ends.are_between_hosts() {
             return None;
         }
-        let progress = self.core.progress_of.as_ref()?(own_cookie)?;
-        let mut links = self.core.links();
-        links.claim(process, Claim { cookie: own_cookie, tuple: ends.tuple(), progress });
-        links.flush();
+        if self.core.links().is_to_be_told(process, own_cookie) {
+            let progress = self.core.progress_of.as_ref()?(own_cookie)?;
+            let claim = Claim { cookie: own_cookie, tuple: ends.tuple(), progress };
+            self.core.links().claim(process, claim);
+        }
+        let links = self.core.links();
         links.claimed(own_cookie, process).map(|cookie| OtherSocket { cookie, uid: process.uid, inode: 1 })
     }
 
@@ -360,10 +362,14 @@ impl Pairs {
         let Some(own_cookie) = self.core.links().own_cookie_of(process, claim) else { return };
         // Read now: behind what the other one has read.
         let own = self.core.progress_of.as_ref().and_then(|progress_of| progress_of(own_cookie));
-        if own.is_some_and(|own| own.may_be_the_other_end_of(&claim.progress)) {
-            self.core.links().believe(own_cookie, process, claim);
-        } else {
+        let Some(progress) = own.filter(|own| own.may_be_the_other_end_of(&claim.progress)) else {
             tracing::debug!(own_cookie, ?own, ?claim, "a connection between hosts is not confirmed");
+            return;
+        };
+        let mut links = self.core.links();
+        // At once: what this process has claimed before, the other one may not have looked for yet. It answers only what is new to it, too.
+        if links.believe(own_cookie, process, claim) {
+            links.claim(process, Claim { cookie: own_cookie, tuple: claim.tuple.mirrored(), progress });
         }
     }
 
@@ -460,6 +466,15 @@ impl Core {
         }
     }
 
+    /// A ringer that was handed out, where one of this process does not do. Closing a stranger's socket may wait, and is done elsewhere.
+    fn keep_or_dispose(&self, ringer: Ringer) -> Option<Arc<Ringer>> {
+        if ringer.is_of_another_namespace() {
+            return Some(Arc::new(ringer));
+        }
+        self.links().dispose(ringer);
+        None
+    }
+
     fn hello(&self) -> Hello {
         let (number, place) = (self.table.number(), self.table.place());
         Hello { memory_bytes: self.memory_bytes, number, place }
@@ -525,7 +540,7 @@ impl Service for Doorkeeper {
             fds.push(Ringer::to_hand_out().map_err(|_| Refusal::new("there is no descriptor left"))?);
         }
         // Whoever gives none gets none, and cannot be rung elsewhere.
-        let ringer = ringer.filter(|_| fds.len() > 1).and_then(other_namespaces);
+        let ringer = ringer.filter(|_| fds.len() > 1).and_then(|ringer| self.0.keep_or_dispose(ringer));
         if !self.0.links().let_in(process, peer, memory, ringer) {
             return Err(Refusal::new(refused));
         }

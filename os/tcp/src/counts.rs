@@ -90,13 +90,13 @@ pub fn taken(socket: impl AsFd) -> Result<u64, CountError> {
 /// What the two sides of a connection tell each other to find out whether it is one.
 ///
 /// What one side has told, and the other one looks at after that, is in this order if both are of one connection: what is taken at one end
-/// was given at the other, and what is acknowledged at one end has come to the other.
+/// was given at the other, and what is acknowledged at one end has come to the other. At rest both are equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes that were given, and of these what the other side has acknowledged.
+    /// Bytes that were given before it was asked, at least; and of these what the other side has acknowledged, at most.
     pub given: u64,
     pub acknowledged: u64,
-    /// Bytes that have come, and of these what was taken.
+    /// Bytes that had come before it was asked, at least; and what of these was taken, at most.
     pub received: u64,
     pub taken: u64,
 }
@@ -108,21 +108,26 @@ impl Progress {
     }
 }
 
-/// What went through an established `socket` so far, each count as [`given`] and [`taken`] say.
+/// What went through an established `socket` so far. Three system calls, each of which waits while another thread copies bytes into or out of
+/// the socket; bytes that move meanwhile make it less exact, never wrong.
 ///
 /// # Errors
 /// [`CountError`]; one that is not established tells nothing.
 pub fn progress(socket: impl AsFd, side: Side) -> Result<Progress, CountError> {
     let socket = socket.as_fd();
+    // First: bytes that are acknowledged before the next call are counted twice, and none is missed.
+    let queued = u64::from(sys::unacknowledged(socket)?);
     let info = Info::of(socket)?;
     if info.state != State::Established {
         return Err(CountError::NotOpen(info.state));
     }
     let (whole, part) = (info.acknowledged, u64::from(side == Side::Connected));
     let acknowledged = whole.checked_sub(part).ok_or(CountError::Contradiction { whole, part })?;
-    let (given, taken) = (given(socket, side)?, taken(socket)?);
-    // Read at last: what was acknowledged to the other side before this was called has come.
-    Ok(Progress { given, acknowledged, received: Info::of(socket)?.received, taken })
+    // Last: bytes that have come since the call before are taken for unread ones of before.
+    let unread = rustix::io::ioctl_fionread(socket)?;
+    let received = info.received;
+    let (given, taken) = (acknowledged + queued, received.saturating_sub(unread));
+    Ok(Progress { given, acknowledged, received, taken })
 }
 
 /// State of `socket`.

@@ -48,6 +48,7 @@ mod state;
 mod tuple;
 mod unix;
 
+pub use beeline_tcp_sys::second_of;
 pub use bytes::{Peeked, TakeError, peek, reset, room, send, take};
 pub use counts::{CountError, Progress, Side, given, progress, state, taken};
 pub use datagrams::{

@@ -66,6 +66,9 @@ pub struct RuleArgs {
     /// Addresses or prefixes of hosts, each in a network namespace of its own on this machine; both ends have to say so
     #[arg(long, value_name = "NETS")]
     hosts: Option<String>,
+    /// Work under a filter of system calls that is there already and kills for none, as that of a container [default: false]
+    #[arg(long, value_name = "true|false")]
+    under_filter: Option<String>,
     /// Executables that are, with * and ?, by commas: for programs that the command starts
     #[arg(long, value_name = "NAMES")]
     programs: Option<String>,
@@ -112,7 +115,7 @@ pub struct RuleArgs {
 
 impl RuleArgs {
     /// The options by their keys.
-    fn given(&self) -> [(&'static str, &Option<String>); 20] {
+    fn given(&self) -> [(&'static str, &Option<String>); 21] {
         [
             ("accelerate", &self.accelerate),
             ("udp", &self.udp),
@@ -120,6 +123,7 @@ impl RuleArgs {
             ("unix", &self.unix),
             ("other_users", &self.other_users),
             ("hosts", &self.hosts),
+            ("under_filter", &self.under_filter),
             ("programs", &self.programs),
             ("never_programs", &self.never_programs),
             ("addresses", &self.addresses),

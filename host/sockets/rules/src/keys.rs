@@ -93,6 +93,11 @@ pub const KEYS: &[Key] = &[
         get: |rules| Given::list(&rules.hosts),
     },
     Key {
+        name: "under_filter",
+        set: |rules, given| put(&mut rules.under_filter, flag(given)),
+        get: |rules| Given::One(rules.under_filter.to_string()),
+    },
+    Key {
         name: "programs",
         set: |rules, given| put(&mut rules.programs, patterns(given)),
         get: |rules| Given::list(&rules.programs.0),
@@ -344,6 +349,7 @@ mod tests {
             ("hosts", "0.0.0.0/0", "no network of hosts"),
             ("hosts", "::1", "no network of hosts"),
             ("hosts", "fe80::1", "no network of hosts"),
+            ("under_filter", "docker", "true or false"),
             ("programs", "a[", "no pattern"),
             ("addresses", "localhost", "no address and no prefix"),
             ("ports", "70000", "no port"),

@@ -25,7 +25,7 @@ pub use board::{
 pub use keys::{KEYS, key_names};
 pub use read::{
     FILE_VARIABLE, LIBRARY_VARIABLE, Place, RESOLVED_VARIABLE, RUN_VARIABLE, RulesError, VARIABLE_PREFIX,
-    is_rule,
+    is_rule, works_under_filter,
 };
 pub use report::report;
 pub use rules::{Level, Multicast, Patterns, Ports, Retain, Rules, Settings, Spin};

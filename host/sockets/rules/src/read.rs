@@ -80,6 +80,22 @@ pub enum RulesError {
     Resolved { why: String },
 }
 
+/// Whether these variables have the library work under a filter of system calls that is there already (`under_filter`): the rule's own one, or what `beeline run`
+/// resolved. No file is read, since a filter may kill for that.
+pub fn works_under_filter(variables: impl IntoIterator<Item = (OsString, OsString)>) -> bool {
+    let (mut own, mut resolved) = (None, None);
+    for (name, value) in variables {
+        match name.to_str() {
+            Some("BEELINE_SOCKETS_UNDER_FILTER") => own = Some(value == "true"),
+            Some(RESOLVED_VARIABLE) => resolved = value.into_string().ok(),
+            _ => {}
+        }
+    }
+    let of_run =
+        || resolved.is_some_and(|text| Rules::of_resolved(&text).is_ok_and(|rules| rules.under_filter));
+    own.unwrap_or_else(of_run)
+}
+
 fn said(nearest: &Option<String>) -> String {
     nearest.as_ref().map(|nearest| format!("; `{nearest}` is the nearest")).unwrap_or_default()
 }

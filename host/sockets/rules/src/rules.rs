@@ -27,6 +27,8 @@ pub struct Rules {
     /// Addresses that mean one host each, in every network namespace of this machine: of connections between two of them the other end is
     /// looked for in all. Empty for none.
     pub hosts: Vec<IpNet>,
+    /// Whether it works in a process that was started under a filter of system calls, too: one that refuses calls and does not kill for them.
+    pub under_filter: bool,
     /// Programs whose connections are; empty for all.
     pub programs: Patterns,
     /// Programs whose connections never are.
@@ -66,6 +68,7 @@ impl Default for Rules {
             unix: false,
             other_users: false,
             hosts: Vec::new(),
+            under_filter: false,
             programs: Patterns::default(),
             never_programs: Patterns::default(),
             addresses: Vec::new(),

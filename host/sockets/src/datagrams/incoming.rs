@@ -163,7 +163,7 @@ impl Incoming {
     pub(crate) fn hurry_rest(&mut self) {
         if !self.live.slot().has_rested(self.rest) {
             let memory = self.live.slot().memory();
-            ring_other(memory, &memory.other_sleeper(0).address());
+            ring_other(memory, &memory.other_sleeper(0));
         }
     }
 

@@ -437,7 +437,7 @@ impl Outgoing {
             }
             let Some((_, sleeper)) = last else { continue };
             if let Some(to_ring) = sleeper.to_ring(memory)
-                && ring_other(memory, &to_ring.address)
+                && ring_other(memory, sleeper)
             {
                 sleeper.rang(memory, &to_ring);
                 self.row.iter().for_each(|row| row.rang());

@@ -6,12 +6,25 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::time::{Duration, Instant};
 
 use beeline_tcp::Tuple;
 
 use super::link::ProcessKey;
 use super::said::Claim;
 use crate::connection_table::ConnectionEnds;
+
+/// Until a process is told again what it may not have heard of: its connection was not looked for yet. Each time twice as long.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(3);
+
+/// To whom a socket was claimed last, and when it may be again.
+#[derive(Clone, Copy, Debug)]
+struct Claimed {
+    to: ProcessKey,
+    pause: Duration,
+    due: Instant,
+}
 
 /// Connections of this process between hosts that are looked for, and whose other end is whose, as far as others have said so and it fits.
 #[derive(Debug, Default)]
@@ -20,6 +33,7 @@ pub(super) struct Claims {
     looked_for: BTreeMap<(SocketAddr, SocketAddr), u64>,
     /// The process and the cookie at the other end, by the own cookie.
     believed: BTreeMap<u64, (ProcessKey, u64)>,
+    claimed: BTreeMap<u64, Claimed>,
 }
 
 impl Claims {
@@ -30,13 +44,31 @@ impl Claims {
         }
     }
 
-    /// It is looked for no more.
+    /// It has ended.
     pub(super) fn forget(&mut self, own_cookie: u64, ends: &ConnectionEnds) {
         self.believed.remove(&own_cookie);
+        self.found(own_cookie, ends);
+    }
+
+    /// It is agreed on, so that no claim says anything new of it.
+    pub(super) fn found(&mut self, own_cookie: u64, ends: &ConnectionEnds) {
+        self.claimed.remove(&own_cookie);
         // Another one that has its addresses now stays.
         if self.looked_for.get(&key(ends.tuple())) == Some(&own_cookie) {
             self.looked_for.remove(&key(ends.tuple()));
         }
+    }
+
+    /// Whether a socket is to be claimed to a process now, and not later.
+    pub(super) fn is_due(&self, own_cookie: u64, process: ProcessKey, now: Instant) -> bool {
+        self.claimed.get(&own_cookie).is_none_or(|claimed| claimed.to != process || claimed.due <= now)
+    }
+
+    /// It has been.
+    pub(super) fn has_claimed(&mut self, own_cookie: u64, process: ProcessKey, now: Instant) {
+        let before = self.claimed.get(&own_cookie).filter(|claimed| claimed.to == process);
+        let pause = before.map_or(FIRST_PAUSE, |claimed| (2 * claimed.pause).min(LONGEST_PAUSE));
+        self.claimed.insert(own_cookie, Claimed { to: process, pause, due: now + pause });
     }
 
     /// The own cookie of the connection whose other end is claimed.
@@ -100,5 +132,27 @@ mod tests {
         assert_eq!(claims.other_cookie(5, process(1)), None);
         claims.forget(15, &ends.between_hosts());
         assert_eq!(claims.own_cookie_of(&theirs), None);
+    }
+    #[test]
+    fn socket_is_claimed_again_later_and_later_and_to_another_process_at_once() {
+        let process = |number| ProcessKey { uid: 0, number: NonZeroU64::new(number).unwrap() };
+        let (mut claims, start) = (Claims::default(), Instant::now());
+        let mut times = Vec::new();
+        for millisecond in 0..20_000 {
+            let now = start + Duration::from_millis(millisecond);
+            if claims.is_due(5, process(1), now) {
+                claims.has_claimed(5, process(1), now);
+                times.push(millisecond);
+            }
+        }
+        assert_eq!(times[..7], [0, 50, 150, 350, 750, 1550, 3150]);
+        assert!(times[7..].windows(2).all(|two| two[1] - two[0] == 3000), "{times:?}");
+        assert!(claims.is_due(5, process(2), start), "it has heard nothing");
+        let ends = ConnectionEnds::new(1, "10.0.0.1:7".parse().unwrap(), "10.0.0.2:8".parse().unwrap());
+        claims.look_for(5, &ends.between_hosts());
+        claims.believe(5, process(1), &claim(6, "10.0.0.2:8", "10.0.0.1:7"));
+        claims.found(5, &ends);
+        assert_eq!(claims.own_cookie_of(&claim(6, "10.0.0.2:8", "10.0.0.1:7")), None, "nothing is compared");
+        assert_eq!(claims.other_cookie(5, process(1)), Some(6), "and what was is known");
     }
 }

@@ -130,6 +130,15 @@ impl Link {
         }
     }
 
+    /// Says what there is to say, as long as there is room.
+    pub(super) fn flush(&mut self) {
+        while let Some(said) = self.outgoing.front()
+            && self.send(*said)
+        {
+            self.outgoing.pop_front();
+        }
+    }
+
     /// Whether a message has been sent, or there is nobody to send it to.
     pub(super) fn send(&self, said: Said) -> bool {
         let bytes = said.to_bytes();

@@ -148,6 +148,11 @@ impl Links {
         None
     }
 
+    /// Has something dropped on another thread.
+    pub(super) fn dispose(&self, thing: impl Send + 'static) {
+        self.disposer.dispose(thing);
+    }
+
     /// Another process has connected; `false` where it is to take this one's connection. `memory` is what it gets, and `ringer` what it gave.
     pub(super) fn let_in(
         &mut self,
@@ -162,7 +167,7 @@ impl Links {
             self.all.insert(process, Link::new(End::Owner { peer: peer.clone(), memory, ringer }));
             self.news += 1;
         } else {
-            self.disposer.dispose(memory);
+            self.disposer.dispose((memory, ringer));
         }
         is_free
     }
@@ -183,7 +188,9 @@ impl Links {
         let is_first = link.incoming.is_empty();
         match Said::from_bytes(message) {
             Some(said) if link.incoming.len() < MAX_INCOMING => link.incoming.push_back(said),
-            Some(_) => peer.disconnect(),
+            // It is claimed again.
+            Some(Said::Claim(_)) => {}
+            Some(Said::Message(_)) => peer.disconnect(),
             None => self.wrong += 1,
         }
         is_first
@@ -197,8 +204,8 @@ impl Links {
         for (_, link) in self.all.extract_if(.., |process, link| !is_kept(process, link)) {
             self.wrong += link.agreements.wrong();
             match link.end {
-                End::Client(Opened { memory, .. }) | End::Owner { memory, .. } => {
-                    self.disposer.dispose(memory);
+                End::Client(Opened { memory, ringer, .. }) | End::Owner { memory, ringer, .. } => {
+                    self.disposer.dispose((memory, ringer));
                 }
                 End::Opening => {}
             }
@@ -295,6 +302,9 @@ impl Links {
         if let Talk::Agreed(_) = talk {
             // Who was let in stays.
             self.admitted.remove(&own_cookie);
+            if let Some(Wanted { ends, .. }) = self.wanted.get(&own_cookie) {
+                self.claims.found(own_cookie, ends);
+            }
         }
         talk
     }
@@ -333,12 +343,19 @@ impl Links {
         self.claims.look_for(own_cookie, ends);
     }
 
-    /// Says to a process that this one has a socket. Where it takes long to hear, it is told later.
+    /// Whether a process is to be told that this one has a socket. Where it takes long to hear, it is told later.
+    pub(super) fn is_to_be_told(&self, process: ProcessKey, own_cookie: u64) -> bool {
+        let has_room = |link: &Link| link.outgoing.len() < MESSAGES_A_TURN;
+        self.all.get(&process).is_some_and(has_room)
+            && self.claims.is_due(own_cookie, process, Instant::now())
+    }
+
+    /// Says to a process that this one has a socket.
     pub(super) fn claim(&mut self, process: ProcessKey, claim: Claim) {
-        if let Some(link) = self.all.get_mut(&process)
-            && link.outgoing.len() < MESSAGES_A_TURN
-        {
+        if let Some(link) = self.all.get_mut(&process) {
             link.outgoing.push_back(Said::Claim(claim));
+            link.flush();
+            self.claims.has_claimed(claim.cookie, process, Instant::now());
         }
     }
 
@@ -351,12 +368,12 @@ impl Links {
         self.claims.own_cookie_of(claim)
     }
 
-    /// A claim fits to what the kernel says here.
-    pub(super) fn believe(&mut self, own_cookie: u64, process: ProcessKey, claim: &Claim) {
+    /// A claim fits to what the kernel says here; whether that is new.
+    pub(super) fn believe(&mut self, own_cookie: u64, process: ProcessKey, claim: &Claim) -> bool {
         // It may have been let go of meanwhile.
-        if self.wanted.contains_key(&own_cookie) && self.claims.believe(own_cookie, process, claim) {
-            self.news += 1;
-        }
+        let is_new = self.wanted.contains_key(&own_cookie) && self.claims.believe(own_cookie, process, claim);
+        self.news += usize::from(is_new);
+        is_new
     }
 
     /// What a process has claimed to have at the other end of a connection.
@@ -418,13 +435,7 @@ impl Links {
 
     /// Sends what there is to say, as long as there is room.
     pub(super) fn flush(&mut self) {
-        for link in self.all.values_mut() {
-            while let Some(message) = link.outgoing.front()
-                && link.send(*message)
-            {
-                link.outgoing.pop_front();
-            }
-        }
+        self.all.values_mut().for_each(Link::flush);
     }
 }
 

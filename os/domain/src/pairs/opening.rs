@@ -17,7 +17,7 @@ const VERSION: [u8; 8] = *b"BeePair\x04";
 /// In the place of a hello: somebody who only wakes the process. It is refused.
 pub(super) const KNOCK: [u8; 8] = *b"BeeKnock";
 const NAME_START: &str = "connections-";
-/// How long a process is waited for that is woken; one that is stopped is woken later, by what was sent.
+/// How long a process is waited for that is woken.
 const KNOCK_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// What a process says that connects: the size of memory that it asks for, and under which number and in which place it has joined the
@@ -36,14 +36,16 @@ pub(super) fn name_of(number: NonZeroU64) -> String {
 
 impl Domain {
     /// Wakes every process of this domain that has [`crate::Pairs`], as [`crate::Pairs::wake_by`] says, in whichever network namespace it is: a
-    /// bell is rung within one. Some ten system calls for each.
+    /// bell is rung within one. Some ten system calls for each, as long as `is_wanted` says so; one that is stopped is waited for a little.
     ///
     /// # Errors
     /// The names of the domain cannot be listed.
-    pub fn wake_all_pairs(&self) -> Result<(), FolderError> {
-        for name in self.names()?.iter().filter(|name| name.starts_with(NAME_START)) {
+    pub fn wake_all_pairs(&self, is_wanted: &dyn Fn() -> bool) -> Result<(), FolderError> {
+        let names = self.names()?;
+        let offers = names.iter().filter(|name| name.starts_with(NAME_START));
+        for name in offers.take_while(|_| is_wanted()) {
             // It is refused where it is heard.
-            let _ = self.connect_within(name, &KNOCK, &[], KNOCK_TIMEOUT);
+            let _ = self.connect_while(name, &KNOCK, &[], (KNOCK_TIMEOUT, is_wanted));
         }
         Ok(())
     }
@@ -90,7 +92,7 @@ impl Hello {
         let handed_out = if gives_ringer && fds.len() > 1 { fds.pop() } else { None };
         let ringer = match handed_out.map(Ringer::handed_out) {
             Some(Err(_)) => return Err(NotOpened::WrongMemory),
-            Some(Ok(ringer)) => other_namespaces(ringer),
+            Some(Ok(ringer)) => ringer.is_of_another_namespace().then(|| Arc::new(ringer)),
             None => None,
         };
         let [fd] = <[OwnedFd; 1]>::try_from(fds).map_err(|_| NotOpened::WrongMemory)?;
@@ -110,9 +112,4 @@ impl Hello {
 pub(super) fn make_memory(bytes: usize) -> Result<(Region, OwnedFd), MapError> {
     let memory = SharedMemory::create("beeline-pair", bytes, MemoryOptions::default())?;
     Ok((memory.map_sparse()?, memory.into_fd()))
-}
-
-/// A ringer that was handed out, where one of this process does not do.
-pub(super) fn other_namespaces(ringer: Ringer) -> Option<Arc<Ringer>> {
-    ringer.is_of_another_namespace().then(|| Arc::new(ringer))
 }

@@ -7,7 +7,7 @@
 #![cfg(target_os = "linux")]
 
 use std::mem::ManuallyDrop;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use rustix::io::Errno;
 
@@ -93,6 +93,21 @@ pub fn discard(socket: BorrowedFd<'_>, bytes: usize) -> Result<usize, Errno> {
     let nowhere = std::ptr::null_mut::<u8>();
     // SAFETY: at the address is no memory: a kernel that wants to copy bytes says so.
     unsafe { call::recv(socket.as_raw_fd(), nowhere, bytes, FLAGS) }
+}
+
+/// A second descriptor of the file that a number of this process stands for now, closed on exec. Another thread may give the number to another file
+/// at any time: compare what it is.
+///
+/// # Errors
+/// What the kernel says; `BADF` where the number stands for nothing.
+pub fn second_of(number: RawFd) -> Result<OwnedFd, Errno> {
+    if number < 0 {
+        return Err(Errno::BADF);
+    }
+    // SAFETY: it is borrowed for one call, which answers BADF where nothing is open under the number, and changes no file.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
+    // Not by `pidfd_getfd`, which filters of containers forbid.
+    rustix::io::fcntl_dupfd_cloexec(borrowed, 0)
 }
 
 /// A descriptor that is closed by the system call. Dropping an [`OwnedFd`] calls the C library's `close`.

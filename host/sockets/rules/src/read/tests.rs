@@ -90,6 +90,26 @@ fn variables_that_give_rules_are_told_from_others() {
     assert!(!is(RUN_VARIABLE) && !is(LIBRARY_VARIABLE) && !is("BEELINE_ROOT") && !is("PATH"));
 }
 
+#[test]
+fn filters_are_worked_under_where_a_variable_says_so() {
+    let works = |variables: &[(&str, &str)]| {
+        works_under_filter(variables.iter().map(|(name, value)| (name.into(), value.into())))
+    };
+    let resolved = |under_filter| Rules { under_filter, ..Rules::default() }.resolved();
+    let own = "BEELINE_SOCKETS_UNDER_FILTER";
+    assert!(works(&[(own, "true")]) && works(&[(RESOLVED_VARIABLE, &resolved(true))]));
+    assert!(works(&[(RESOLVED_VARIABLE, &resolved(false)), (own, "true")]));
+    for variables in [
+        &[][..],
+        &[(own, "1")],
+        &[(own, "false"), (RESOLVED_VARIABLE, &resolved(true))],
+        &[(RESOLVED_VARIABLE, &resolved(false))],
+        &[(RESOLVED_VARIABLE, "under_filter"), ("UNDER_FILTER", "true")],
+    ] {
+        assert!(!works(variables), "{variables:?}");
+    }
+}
+
 fn any_rules() -> impl Strategy<Value = Rules> {
     let ports = prop::collection::vec((any::<u16>(), any::<u16>()), 0..4);
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<u32>());

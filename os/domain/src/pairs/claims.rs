@@ -64,7 +64,7 @@ impl Claims {
         self.claimed.get(&own_cookie).is_none_or(|claimed| claimed.to != process || claimed.due <= now)
     }
 
-    /// It has been.
+    /// A pause begins until it may be again, twice as long as the last one.
     pub(super) fn has_claimed(&mut self, own_cookie: u64, process: ProcessKey, now: Instant) {
         let before = self.claimed.get(&own_cookie).filter(|claimed| claimed.to == process);
         let pause = before.map_or(FIRST_PAUSE, |claimed| (2 * claimed.pause).min(LONGEST_PAUSE));

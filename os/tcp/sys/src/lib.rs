@@ -99,15 +99,18 @@ pub fn discard(socket: BorrowedFd<'_>, bytes: usize) -> Result<usize, Errno> {
 /// at any time: compare what it is.
 ///
 /// # Errors
-/// What the kernel says; `BADF` where the number stands for nothing.
+/// What the kernel says; `BADF` where the number stands for nothing, `MFILE` where the process is out of descriptors.
 pub fn second_of(number: RawFd) -> Result<OwnedFd, Errno> {
     if number < 0 {
         return Err(Errno::BADF);
     }
     // SAFETY: it is borrowed for one call, which answers BADF where nothing is open under the number, and changes no file.
     let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
-    // Not by `pidfd_getfd`, which filters of containers forbid.
-    rustix::io::fcntl_dupfd_cloexec(borrowed, 0)
+    // Not by `pidfd_getfd`, which filters of containers forbid. INVAL: the limit of descriptors is 0.
+    rustix::io::fcntl_dupfd_cloexec(borrowed, 0).map_err(|errno| match errno {
+        Errno::INVAL => Errno::MFILE,
+        errno => errno,
+    })
 }
 
 /// A descriptor that is closed by the system call. Dropping an [`OwnedFd`] calls the C library's `close`.

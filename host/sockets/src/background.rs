@@ -18,7 +18,7 @@ use crate::answers::take_postponed;
 use crate::carried::Carried;
 use crate::copies;
 use crate::datagrams::DatagramSocket;
-use crate::datagrams::flow::{Flow, released};
+use crate::datagrams::flow::{Asking, released};
 use crate::datagrams::table::sockets;
 use crate::deaths::end_of;
 use crate::debts;
@@ -147,7 +147,7 @@ impl Background {
     pub(crate) fn meet_flow(
         self: &Arc<Self>,
         place: &Place,
-        flow: Arc<Flow>,
+        flow: Asking,
         cookie: u64,
         ends: ConnectionEnds,
     ) {

@@ -175,6 +175,11 @@ impl<T> OfProcess<T> {
         Some(self.0.get(forks() as usize)?.get_or_init(make))
     }
 
+    /// The one that the process has made.
+    pub(crate) fn get(&self) -> Option<&T> {
+        self.0.get(forks() as usize)?.get()
+    }
+
     /// The one that the process had from which this one was forked, as it was then.
     pub(crate) fn of_parent(&self) -> Option<&T> {
         self.0.get((forks() as usize).checked_sub(1)?)?.get()

@@ -31,6 +31,7 @@ mod hosts;
 mod inside;
 mod leaving;
 mod lock;
+mod marks;
 mod memory;
 mod names;
 mod numbers;

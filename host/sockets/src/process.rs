@@ -4,17 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use beeline_domain::{ConnectionEnds, DomainConfig, PortMarks};
+use beeline_domain::{ConnectionEnds, DomainConfig, PortMarks, RegistryError};
 use beeline_socket_rules::{Retain, Rules, Run, Settings, Why};
 use rustix::event::{PollFd, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::background::Place;
 use crate::carried::Carried;
-use crate::forks::OfProcess;
+use crate::marks::Marks;
 use crate::memory::WINDOW_PLACE_BYTES;
 use crate::poll::timespec;
-use crate::prepared::place_descriptors_high;
 use crate::readiness::Sets;
 use crate::sleepers::OwnBell;
 
@@ -25,8 +24,7 @@ pub(crate) struct Process {
     memory_left: AtomicUsize,
     restarts: AtomicBool,
     sets: Arc<Sets<Carried>>,
-    /// None where they cannot be opened.
-    marks: OfProcess<Option<PortMarks>>,
+    marks: Marks,
     sleep: Sleep,
 }
 
@@ -42,7 +40,7 @@ impl Process {
         let (run, sets_of_place) = (Run::of_environment(), Arc::clone(&sets));
         let place = Place { domain, wants_copies, other_users, has_hosts, run, sets: sets_of_place };
         let restarts = AtomicBool::new(true);
-        Process { settings, place, memory_left, restarts, sets, marks: OfProcess::new(), sleep: poll }
+        Process { settings, place, memory_left, restarts, sets, marks: Marks::new(), sleep: poll }
     }
 
     pub(crate) fn rules(&self) -> &Rules {
@@ -89,14 +87,19 @@ impl Process {
         self.memory_left.store(memory_bytes(&self.settings), Ordering::Relaxed);
     }
 
-    /// The marks of ports of the domain, opened with the first use.
+    /// The marks of ports of the domain; none where they cannot be opened.
     pub(crate) fn marks(&self) -> Option<&PortMarks> {
-        let open = || {
-            place_descriptors_high();
-            let opened = PortMarks::open(&self.place.domain);
-            opened.inspect_err(|error| tracing::warn!(%error, "groups stay with the kernel")).ok()
-        };
-        self.marks.get_or_init(open)?.as_ref()
+        self.marks.get(&self.place.domain)
+    }
+
+    /// The same, behind the loss of their descriptor.
+    pub(crate) fn reopen_marks(&self, lost: &PortMarks) {
+        let _ = self.marks.reopen(lost, &self.place.domain);
+    }
+
+    /// Gives a port another mark, in a handler as well.
+    pub(crate) fn mark(&self, port: u16) -> Result<(), RegistryError> {
+        self.marks.mark(port, &self.place.domain)
     }
 
     /// The program's epoll sets.

@@ -44,10 +44,14 @@ impl std::fmt::Debug for Sockets {
 }
 
 impl Sockets {
-    /// Nothing is opened, and no thread started, before the first connection is worth it.
+    /// Nothing is opened, and no thread started, before the first connection is worth it; but the marks of ports, since a handler may call `bind`.
     pub fn new(settings: Settings, domain: DomainConfig) -> Self {
         prepare();
-        Sockets { process: Process::new(settings, domain), processes: OfProcess::new() }
+        let sockets = Sockets { process: Process::new(settings, domain), processes: OfProcess::new() };
+        if sockets.groups_are_of_host() {
+            let _ = sockets.process.marks();
+        }
+        sockets
     }
 
     /// The program's epoll sets. Hooks tell them of every set that the program makes, of every change of a registration, and of every number

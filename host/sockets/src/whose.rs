@@ -1,18 +1,17 @@
 //! Whose other end the thread in the background looks for.
 
 use std::os::fd::RawFd;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use beeline_socket_rules::{Row, Why};
 
-use crate::datagrams::flow::Flow;
+use crate::datagrams::flow::Asking;
 use crate::endpoint::{AgreedSlot, Endpoint, Stage};
 
 #[derive(Clone, Debug)]
 pub(crate) enum Whose {
     Connection(&'static Endpoint),
-    Flow(Arc<Flow>),
+    Flow(Asking),
 }
 
 impl Whose {

@@ -25,7 +25,7 @@ use crate::folder::{Folder, own_uid};
 use crate::moving::{self, Movable, Registered};
 use crate::numbers::Purpose;
 use crate::place::Place;
-use crate::registry::{RegistryError, open_file};
+use crate::registry::{RegistryError, open_file, write_whole};
 use crate::sync::{Ordering, fence};
 use mark::MarkWord;
 
@@ -94,6 +94,8 @@ impl PortMarks {
     /// # Errors
     /// As [`PortMarks::mark`].
     pub fn watch<T>(&self, port: u16, look: impl FnOnce() -> T) -> Result<(NonZeroU64, T), RegistryError> {
+        // A word of a file of the program's that has the number would stay what it is.
+        self.file.0.check().map_err(|_| MisuseError::DescriptorLost)?;
         mark::watch(&Word { marks: self, port }, look)
     }
 
@@ -138,11 +140,7 @@ impl MarkWord for Word<'_> {
     fn write(&self, mark: NonZeroU64) -> Result<(), RegistryError> {
         let file = self.marks.file.0.check().map_err(|_| MisuseError::DescriptorLost)?;
         let word = mark.get().to_le_bytes();
-        match rustix::io::retry_on_intr(|| rustix::io::pwrite(&file, &word, self.at())) {
-            Ok(WORD_BYTES) => Ok(()),
-            Ok(_) => Err(self.marks.failed("write all to", Errno::NOSPC)),
-            Err(errno) => Err(self.marks.failed("write", errno)),
-        }
+        write_whole(&file, &word, self.at()).map_err(|errno| self.marks.failed("write all to", errno))
     }
 
     fn barrier(&self) {

@@ -13,6 +13,7 @@
 mod error;
 mod file;
 mod members;
+mod room;
 pub(crate) mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,8 +22,9 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 pub use error::{PutError, RegistryError};
-pub(crate) use file::{make_room, open_file};
+pub(crate) use file::open_file;
 pub(crate) use members::Member;
+pub(crate) use room::{make_room, write_whole};
 pub use words::{Entry, Found, Kind};
 
 use crate::Domain;

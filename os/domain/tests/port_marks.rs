@@ -3,10 +3,12 @@
 use std::num::NonZeroU64;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use beeline_domain::{
-    DomainConfig, NETWORK_NAMESPACE, PortMarks, Purpose, descriptors, place_descriptors_above,
+    Domain, DomainConfig, NETWORK_NAMESPACE, PortMarks, Purpose, descriptors, place_descriptors_above,
 };
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 fn config(root: &Path) -> DomainConfig {
     DomainConfig { root: Some(root.to_path_buf()), name: "marks".to_owned() }
@@ -88,6 +90,9 @@ fn file_of_the_programs_that_took_the_number_is_not_written_and_has_no_mark() {
     assert_eq!(taken.as_raw_fd(), number);
     assert_ne!(marks.read(9).unwrap(), Some(mark));
     assert!(marks.mark(9).is_err());
+    std::fs::write(&path, [1; 4096]).unwrap();
+    assert!(marks.watch(9, || ()).is_err(), "nobody changes that word");
+    std::fs::write(&path, [0; 4096]).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), [0; 4096]);
 }
 
@@ -95,4 +100,27 @@ fn file_of_the_programs_that_took_the_number_is_not_written_and_has_no_mark() {
 fn domain_without_a_folder_has_no_marks() {
     let config = DomainConfig { root: Some(NETWORK_NAMESPACE.into()), name: "marks".to_owned() };
     assert!(PortMarks::open(&config).is_err());
+}
+
+/// Asked of the kernel it would be a signal, which ends a program whose `bind` it is.
+#[test]
+fn mark_that_the_limit_of_files_forbids_is_an_error_and_no_signal() {
+    const TEST: &str = "mark_that_the_limit_of_files_forbids_is_an_error_and_no_signal";
+    const ROOT: &str = "BEELINE_TEST_MARKS";
+    let Some(root) = std::env::var_os(ROOT) else {
+        let root = tempfile::tempdir().unwrap();
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        let ended = child.args(["--exact", TEST]).env(ROOT, root.path()).output().unwrap();
+        return assert!(ended.status.success(), "{ended:?}");
+    };
+    let domain = Domain::open(&config(Path::new(&root))).unwrap();
+    let marks = PortMarks::open(&config(Path::new(&root))).unwrap();
+    marks.mark(4711).unwrap();
+    for bytes in [64, 63, 0] {
+        setrlimit(Resource::Fsize, Rlimit { current: Some(bytes), ..getrlimit(Resource::Fsize) }).unwrap();
+        assert_eq!(marks.mark(7).is_ok(), bytes == 64, "{bytes} bytes");
+        let error = marks.mark(4711).unwrap_err().to_string();
+        assert!(error.contains("ports.marks"), "{error}");
+        assert!(domain.connection_table().is_err(), "its file has no room");
+    }
 }

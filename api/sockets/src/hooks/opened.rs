@@ -61,14 +61,19 @@ pub unsafe fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
 pub unsafe fn bind(number: c_int, address: *const sockaddr, length: socklen_t) -> c_int {
     // SAFETY: what the program gives.
     let result = unsafe { real::bind(number, address, length) };
-    if result == 0
-        && let Some(sockets) = active().filter(|sockets| sockets.groups_are_of_host())
-    {
+    if result == 0 {
+        may_hear_groups(number);
+    }
+    result
+}
+
+/// The kernel may give a socket what is sent to groups, as it may not have before.
+fn may_hear_groups(number: c_int) {
+    if let Some(sockets) = active().filter(|sockets| sockets.groups_are_of_host()) {
         // SAFETY: the kernel has just said that the number is a socket.
         let socket = unsafe { BorrowedFd::borrow_raw(number) };
         errno::preserved(|| guarded(|| sockets.bound(socket)));
     }
-    result
 }
 
 /// # Safety
@@ -87,6 +92,10 @@ pub unsafe fn connect(number: c_int, address: *const sockaddr, length: socklen_t
     }
     // SAFETY: what the program gives.
     let result = unsafe { real::connect(number, address, length) };
+    if result == 0 && family == Some(libc::AF_UNSPEC) {
+        // It is at every address again, if it was bound to that.
+        may_hear_groups(number);
+    }
     if let Some(sockets) = active()
         && matches!(family, Some(libc::AF_INET | libc::AF_INET6 | libc::AF_UNIX))
         && origin::may_leave_kernel(number)

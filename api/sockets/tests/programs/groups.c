@@ -4,7 +4,7 @@
  *   groups MEMBERS SENDERS DATAGRAMS CHANGES [SLEEP_US]
  *
  * A sender is never further ahead of a member than its socket has room for, so each datagram has to come to each member once and in order; to one that joins from the first one on
- * that is sent behind its `setsockopt`. Prints what was wrong, and what each member has; to standard error whether windows carried what was sent at the end.
+ * that is sent behind its `setsockopt`. With changes the second member leaves and joins at once now and then, which changes nothing: it has what others on this host have joined for. Prints what was wrong, and what each member has; to standard error whether windows carried what was sent at the end.
  */
 #include "ground.h"
 #include <sched.h>
@@ -14,6 +14,7 @@
 
 #define MOST 8
 #define AHEAD 48
+#define REJOINS_EVERY 700
 #define HANGS_S 100
 
 enum { NOT_THERE, COMES, JOINED, LEAVES, GONE };
@@ -32,7 +33,7 @@ static struct shared {
 } *shared;
 
 static struct sockaddr_in group = { .sin_family = AF_INET };
-static int senders;
+static int senders, changes;
 
 static void complain(const char *what, int member, uint32_t sender, uint32_t number, uint32_t expected)
 {
@@ -77,7 +78,7 @@ static void take(int member, const struct datagram *it, long bytes, bool *has_fi
 static void be_member(int member, bool late, int sleep_us)
 {
 	bool has_first[MOST] = { 0 };
-	int one = 1, fd;
+	int one = 1, taken = 0, fd;
 	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = group.sin_port };
 	struct datagram it;
 	struct timeval limit = { .tv_usec = 20000 };
@@ -101,6 +102,10 @@ static void be_member(int member, bool late, int sleep_us)
 			take(member, &it, bytes, has_first);
 		else if (errno != EAGAIN && errno != EINTR)
 			complain(strerrorname_np(errno), member, 0, 0, 0);
+		if (changes && member == 1 && bytes >= 0 && ++taken % REJOINS_EVERY == 0) {
+			MUST(membership(fd, IP_DROP_MEMBERSHIP));
+			MUST(membership(fd, IP_ADD_MEMBERSHIP));
+		}
 		if (sleep_us)
 			usleep(sleep_us);
 	}
@@ -175,10 +180,11 @@ int main(int count, char **words)
 {
 	if (count < 5)
 		return 98;
-	int members = atoi(words[1]), changes = atoi(words[4]), sleep_us = count > 5 ? atoi(words[5]) : 0;
+	int members = atoi(words[1]), sleep_us = count > 5 ? atoi(words[5]) : 0;
 	uint32_t datagrams = atoi(words[3]);
 	pid_t children[MOST];
 	senders = atoi(words[2]);
+	changes = atoi(words[4]);
 	alarm(HANGS_S);
 	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	/* A port that is free, by a process that has ended. */

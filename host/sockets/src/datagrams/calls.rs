@@ -11,7 +11,7 @@ use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
-use super::flow::Flow;
+use super::flow::{Asking, Flow};
 use super::passing;
 use super::socket::{Counted, DatagramSocket, Known, peer_of};
 use super::table;
@@ -188,13 +188,13 @@ impl Sockets {
 
     /// Counts a datagram that the kernel carries, and looks for the process at the other end when it was worth it.
     fn count_flow(&self, own: &'static DatagramSocket, socket: BorrowedFd<'_>, flow: &Arc<Flow>) {
-        if flow.count() {
+        if let Some(flow) = flow.count() {
             self.look_for(own, socket, flow);
         }
     }
 
     #[cold]
-    fn look_for(&self, own: &'static DatagramSocket, socket: BorrowedFd<'_>, flow: &Arc<Flow>) {
+    fn look_for(&self, own: &'static DatagramSocket, socket: BorrowedFd<'_>, flow: Asking) {
         let Some(ends) = own.ends(socket, flow.remote) else { return flow.forbid(Why::PeerUnknown) };
         self.meet_other_end(flow, own.cookie(), ends);
     }

@@ -1,9 +1,10 @@
 //! What one socket of UDP has with one other address: how often, and how far two processes are with it.
 
 use std::net::SocketAddr;
+use std::ops::Deref;
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering, fence};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use beeline_socket_rules::{Row, Why};
@@ -39,8 +40,8 @@ pub(crate) struct Flow {
     /// Datagrams that came from there, by either path.
     heard: AtomicU64,
     live: Mutex<Option<Arc<Live>>>,
-    /// The same, to see whether anybody has it still.
-    held: Mutex<Weak<Live>>,
+    /// Another one for whoever looks for the other end by its cookie, or has its place.
+    in_use: Arc<()>,
     row: Mutex<Option<Arc<Row>>>,
     /// Told when the processes have agreed: the socket's.
     has_agreed: &'static AtomicBool,
@@ -77,6 +78,23 @@ impl Worth {
 pub(crate) struct Live {
     agreed: AgreedSlot,
     cookie: u64,
+    // Let go behind the drop, which says that the place is free.
+    _in_use: Arc<()>,
+}
+
+/// A flow whose other end is looked for. As long as it is there, nobody else is met by the flow's cookie.
+#[derive(Clone, Debug)]
+pub(crate) struct Asking {
+    flow: Arc<Flow>,
+    _in_use: Arc<()>,
+}
+
+impl Deref for Asking {
+    type Target = Flow;
+
+    fn deref(&self) -> &Flow {
+        &self.flow
+    }
 }
 
 /// Cookies of flows whose places are used no more, for the thread that says so.
@@ -124,23 +142,23 @@ impl Flow {
             worth: Mutex::new(Worth::new()),
             heard: AtomicU64::new(0),
             live: Mutex::new(None),
-            held: Mutex::default(),
+            in_use: Arc::new(()),
             row: Mutex::new(None),
             has_agreed,
         }
     }
 
     /// Counts a datagram that the kernel carries. Whether the flow has become worth a window with it: once.
-    pub(crate) fn count(&self) -> bool {
-        if self.stage.load(Ordering::Relaxed) != COUNTED {
-            return false;
-        }
-        locked(&self.worth).count() && self.begin()
+    pub(crate) fn count(self: &Arc<Self>) -> Option<Asking> {
+        let is_counted = self.stage.load(Ordering::Relaxed) == COUNTED;
+        if is_counted && locked(&self.worth).count() { self.begin() } else { None }
     }
 
     /// Has the process at the other end looked for: once.
-    pub(crate) fn begin(&self) -> bool {
-        self.come_to(COUNTED, MEETING)
+    pub(crate) fn begin(self: &Arc<Self>) -> Option<Asking> {
+        // Before the step: who sees that it has ended behind that sees this, too.
+        let asking = Asking { flow: Arc::clone(self), _in_use: Arc::clone(&self.in_use) };
+        self.come_to(COUNTED, MEETING).then_some(asking)
     }
 
     fn come_to(&self, from: u8, to: u8) -> bool {
@@ -181,10 +199,8 @@ impl Flow {
 
     /// Both processes know it.
     pub(crate) fn agree(&self, agreed: AgreedSlot) {
-        let live = Live { agreed, cookie: self.cookie.load(Ordering::Relaxed) };
-        let live = Arc::new(live);
-        *locked(&self.held) = Arc::downgrade(&live);
-        *locked(&self.live) = Some(live);
+        let (cookie, in_use) = (self.cookie.load(Ordering::Relaxed), Arc::clone(&self.in_use));
+        *locked(&self.live) = Some(Arc::new(Live { agreed, cookie, _in_use: in_use }));
         if self.come_to(MEETING, AGREED) {
             locked(&self.row).iter().for_each(|row| row.set_why(None));
             self.has_agreed.store(true, Ordering::Release);
@@ -216,14 +232,29 @@ impl Flow {
         self.stage.store(FORBIDDEN, Ordering::Release);
     }
 
-    /// Whether it has ended, and nobody has its place any more, so that another one of the same two sockets' addresses may begin.
+    /// Whether it has ended, and its cookie and its place are nobody's any more, so that another one of the same two sockets' addresses may begin.
     pub(crate) fn is_spent(&self) -> bool {
-        self.stage.load(Ordering::Acquire) == OVER && locked(&self.held).strong_count() == 0
+        self.stage.load(Ordering::Acquire) == OVER && !self.is_in_use()
+    }
+
+    /// Whether somebody looks for the other end by its cookie, or has its place. Asked of one that has ended, or is the kernel's: of another one it says nothing for long.
+    pub(crate) fn is_in_use(&self) -> bool {
+        let is_in_use = Arc::strong_count(&self.in_use) > 1;
+        // Pairs with the drop of the last one: what was released before is seen.
+        fence(Ordering::Acquire);
+        is_in_use
+    }
+
+    /// Ends it, if nothing is lost with it but how often it was heard. Whether it has ended, and another one may begin.
+    pub(crate) fn may_be_forgotten(&self) -> bool {
+        self.come_to(COUNTED, OVER);
+        self.is_spent()
     }
 
     /// Ends it: the other side is told, and its place is free once nobody here reads what is left in the window.
     pub(crate) fn leave(&self) {
-        self.stage.store(OVER, Ordering::Release);
+        // Behind the step of who has begun to look for the other end, if somebody has.
+        self.stage.swap(OVER, Ordering::AcqRel);
         if let Some(live) = locked(&self.live).take() {
             live.slot().end_datagrams();
         }

@@ -11,13 +11,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use beeline_domain::{ConnectionEnds, GroupMember, PortMarks};
+use beeline_domain::{ConnectionEnds, GroupMember, PortMarks, RegistryError};
 use beeline_socket_rules::Why;
 use beeline_tcp::{Bound, bound_to_port};
 
-use super::flow::{Flow, Worth};
-use super::outgoing::{Outgoing, Prospect, Put};
+use super::flow::{Asking, Flow, Worth};
+use super::outgoing::{BUSY_DATAGRAMS, Outgoing, Prospect, Put, QUIET};
 use crate::held;
+use crate::marks::is_lost;
 
 /// Members of a group that have a window each; where there are more, the kernel has them all.
 const MOST_MEMBERS: usize = 16;
@@ -25,6 +26,8 @@ const MOST_MEMBERS: usize = 16;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The same while a member has no window yet.
 const LOOK_SOON: Duration = Duration::from_millis(20);
+/// Each pause in vain of a sender that makes none itself has the next one come behind twice as many datagrams, so often.
+const MOST_DOUBLINGS: u32 = 10;
 
 /// Windows of senders are not offered by what they send.
 static NO_OFFERS: AtomicBool = AtomicBool::new(false);
@@ -47,6 +50,11 @@ pub(crate) struct Group {
     source: Option<Source>,
     is_forbidden: bool,
     members: Vec<Member>,
+    /// Of sockets that are members no more, as long as somebody has their cookies or places: one that comes back has the same.
+    former: Vec<Former>,
+    /// Datagrams by the kernel that a sender with pauses would have stored, since it has last made one, and how many of these were in vain.
+    busy: u32,
+    vain: u32,
     /// Whether each socket that has what is sent to the group is one of them.
     are_all: bool,
     mark: Option<NonZeroU64>,
@@ -59,16 +67,44 @@ struct Member {
     outgoing: Option<Outgoing>,
 }
 
+struct Former {
+    cookie: u64,
+    flow: Arc<Flow>,
+}
+
+impl Member {
+    /// What is in its window comes before what the kernel has next, also where it has not come to the first datagram there.
+    fn leave_window(&mut self) {
+        if let Some(mut outgoing) = self.outgoing.take() {
+            outgoing.go_down();
+        }
+    }
+
+    fn leave(&mut self) {
+        self.leave_window();
+        self.flow.leave();
+    }
+
+    /// What has to be remembered of one that has ended.
+    fn into_former(self) -> Option<Former> {
+        let Member { cookie, flow, .. } = self;
+        flow.is_in_use().then_some(Former { cookie, flow })
+    }
+}
+
 /// Where the next datagram goes.
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum GroupRoute {
     Windows,
     Kernel,
     /// By windows, behind a pause in which nothing is sent.
     Pause(Duration),
+    /// By the kernel, and the marks have to be opened again.
+    Lost,
 }
 
 /// Begins to look for the process of a member.
-pub(crate) type Meet<'a> = &'a dyn Fn(&Arc<Flow>, u64, ConnectionEnds);
+pub(crate) type Meet<'a> = &'a dyn Fn(Asking, u64, ConnectionEnds);
 
 impl Group {
     pub(crate) fn new(to: SocketAddrV4) -> Self {
@@ -78,6 +114,9 @@ impl Group {
             source: None,
             is_forbidden: false,
             members: Vec::new(),
+            former: Vec::new(),
+            busy: 0,
+            vain: 0,
             are_all: false,
             mark: None,
             looked_at: None,
@@ -101,7 +140,28 @@ impl Group {
     pub(crate) fn forbid(&mut self, why: Why) {
         self.is_passed_by();
         self.is_forbidden = true;
-        self.members.drain(..).for_each(|member| member.flow.forbid(why));
+        for mut member in self.members.drain(..) {
+            member.leave_window();
+            member.flow.forbid(why);
+            self.former.extend(member.into_former());
+        }
+    }
+
+    /// The program has changed how it sends to the group: whether windows are worth it, and to whom, is found out anew.
+    pub(crate) fn begins_anew(&mut self) {
+        let (members, mut former) = (std::mem::take(&mut self.members), std::mem::take(&mut self.former));
+        former.retain(|former| former.flow.is_in_use());
+        for mut member in members {
+            member.leave();
+            former.extend(member.into_former());
+        }
+        *self = Group::new(self.to);
+        self.former = former;
+    }
+
+    /// Whether it has to be kept for those that were members.
+    pub(crate) fn has_former(&self) -> bool {
+        !self.former.is_empty()
     }
 
     pub(crate) fn is_up(&self) -> bool {
@@ -127,97 +187,122 @@ impl Group {
             return GroupRoute::Kernel;
         }
         self.let_go();
-        self.look_if_due(marks, meet);
+        if let Err(error) = self.look_if_due(marks, meet)
+            && is_lost(&error)
+        {
+            return GroupRoute::Lost;
+        }
         if !self.are_all || !self.are_ready() {
             return GroupRoute::Kernel;
         }
+        self.route_to_members(is_alone)
+    }
+
+    /// The same, where all members have windows.
+    fn route_to_members(&mut self, is_alone: impl Fn() -> bool) -> GroupRoute {
         if self.outgoing().any(|outgoing| outgoing.asks_for_rest()) {
             self.outgoing().for_each(Outgoing::answer_rest);
             return GroupRoute::Kernel;
         }
-        let mut pause = Duration::ZERO;
+        let mut is_busy = false;
         for outgoing in self.outgoing() {
             match outgoing.prospect(&is_alone) {
                 Prospect::Up => {}
                 Prospect::Kernel => return GroupRoute::Kernel,
-                Prospect::Pause(time) => pause = pause.max(time),
+                Prospect::Busy | Prospect::Pause(_) => is_busy = true,
             }
         }
-        if !pause.is_zero() {
-            return GroupRoute::Pause(pause);
+        if is_busy {
+            return self.pauses_now_and_then();
         }
+        (self.busy, self.vain) = (0, 0);
         self.outgoing().for_each(Outgoing::go_up);
         GroupRoute::Windows
+    }
+
+    /// Whether the sender makes a pause, in which members may take all that the kernel has for them, and say so.
+    #[cold]
+    fn pauses_now_and_then(&mut self) -> GroupRoute {
+        self.busy += 1;
+        if self.busy < BUSY_DATAGRAMS << self.vain {
+            return GroupRoute::Kernel;
+        }
+        (self.busy, self.vain) = (0, (self.vain + 1).min(MOST_DOUBLINGS));
+        GroupRoute::Pause(QUIET)
     }
 
     /// Lets go of members that take nothing any more: who they are is looked at anew.
     fn let_go(&mut self) {
         for member in &mut self.members {
             if member.outgoing.as_mut().is_some_and(|outgoing| outgoing.is_over()) {
-                member.outgoing = None;
-                member.flow.leave();
+                member.leave();
                 self.looked_at = None;
             }
         }
     }
 
     /// Looks who has the port, if somebody has changed it, or the last look is long ago.
-    fn look_if_due(&mut self, marks: &PortMarks, meet: Meet<'_>) {
+    fn look_if_due(&mut self, marks: &PortMarks, meet: Meet<'_>) -> Result<(), RegistryError> {
         let every = if self.is_up() { LOOK_EVERY } else { LOOK_SOON };
         let is_recent = self.looked_at.is_some_and(|at| at.elapsed() < every);
         // Before each datagram that may go by windows: a socket whose `bind` has returned by now has it.
         if is_recent && (!self.are_all || marks.read(self.to.port()).ok().flatten() == self.mark) {
-            return;
+            return Ok(());
         }
         self.looked_at = Some(Instant::now());
         self.are_all = false;
-        let Some(source) = self.source else { return };
+        let Some(source) = self.source else { return Ok(()) };
         let port = self.to.port();
-        let Ok((mark, Ok(Some(all)))) = marks.watch(port, || bound_to_port(source.namespace, port)) else {
-            return;
-        };
-        self.mark = Some(mark);
-        self.take_members(&all, source, meet);
+        let (mark, all) = marks.watch(port, || bound_to_port(source.namespace, port))?;
+        if let Ok(Some(all)) = all {
+            self.mark = Some(mark);
+            self.take_members(&all, source, meet);
+        }
+        Ok(())
     }
 
     fn take_members(&mut self, all: &[Bound], source: Source, meet: Meet<'_>) {
         let group = IpAddr::V4(*self.to.ip());
         let hears = |bound: &&Bound| bound.address.is_unspecified() || bound.address == group;
         let hearing: Vec<&Bound> = all.iter().filter(hears).collect();
-        self.members.retain(|member| {
-            let is_there = hearing.iter().any(|bound| bound.cookie == member.cookie);
-            if !is_there {
-                member.flow.leave();
-            }
-            is_there
-        });
+        self.former.retain(|former| former.flow.is_in_use());
+        let is_gone = |member: &mut Member| hearing.iter().all(|bound| bound.cookie != member.cookie);
+        for mut member in self.members.extract_if(.., is_gone) {
+            member.leave();
+            self.former.extend(member.into_former());
+        }
         let is_member = |bound: &&Bound| bound.is_open && bound.cookie != source.cookie;
         if hearing.is_empty() || hearing.len() > MOST_MEMBERS || !hearing.iter().all(is_member) {
             return;
         }
-        for bound in hearing {
-            self.take_member(bound.cookie, source, meet);
-        }
         self.are_all = true;
+        for bound in hearing {
+            self.are_all &= self.take_member(bound.cookie, source, meet);
+        }
     }
 
-    fn take_member(&mut self, cookie: u64, source: Source, meet: Meet<'_>) {
+    /// Whether the socket is one of the members from now on: one that comes back is only when what it had before is nobody's any more.
+    fn take_member(&mut self, cookie: u64, source: Source, meet: Meet<'_>) -> bool {
+        if self.former.iter().any(|former| former.cookie == cookie) {
+            return false;
+        }
         let place = self.members.iter().position(|member| member.cookie == cookie);
         // The place in memory of one that has ended has to be free before another one of the same two sockets begins.
         if place.is_some_and(|at| !self.members[at].flow.is_spent()) {
-            return;
+            return true;
         }
         let flow = Arc::new(Flow::new(self.to.into(), source.number, &NO_OFFERS));
         let member = GroupMember { group: self.to, device: source.device, cookie };
         let ends = ConnectionEnds::of_group(source.namespace, source.address, member);
-        if flow.begin() {
-            meet(&flow, source.cookie, ends);
+        if let Some(flow) = flow.begin() {
+            meet(flow, source.cookie, ends);
         }
         let member = Member { cookie, flow, outgoing: None };
         match place {
             Some(at) => self.members[at] = member,
             None => self.members.push(member),
         }
+        true
     }
 
     /// Whether each member has agreed on a window.
@@ -282,6 +367,9 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        self.members.iter().for_each(|member| member.flow.leave());
+        self.members.iter_mut().for_each(Member::leave);
     }
 }
+
+#[cfg(test)]
+mod tests;

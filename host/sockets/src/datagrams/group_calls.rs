@@ -2,12 +2,11 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::sync::Arc;
 
 use beeline_domain::ConnectionEnds;
 use beeline_socket_rules::{Multicast, Retain, Why};
 
-use super::flow::Flow;
+use super::flow::Asking;
 use super::memberships::Joined;
 use super::socket::DatagramSocket;
 use crate::lock::is_any_held_here;
@@ -37,8 +36,7 @@ impl Sockets {
         }
         let local = rustix::net::getsockname(socket).ok().and_then(|local| SocketAddr::try_from(local).ok());
         let Some(local) = local else { return };
-        let marked = self.process().marks().map(|marks| marks.mark(local.port()));
-        if let Some(Err(error)) = marked {
+        if let Err(error) = self.process().mark(local.port()) {
             tracing::warn!(%error, port = local.port(), "senders to groups may not know of a socket for a moment");
         }
     }
@@ -106,9 +104,9 @@ impl Sockets {
         let SocketAddr::V4(from) = from else { return };
         for (joined, flow) in own.group_flows(from) {
             flow.hear();
-            if flow.count() {
+            if let Some(flow) = flow.count() {
                 match own.ends_as_member(socket, from, joined) {
-                    Some(ends) => self.meet_other_end(&flow, own.cookie(), ends),
+                    Some(ends) => self.meet_other_end(flow, own.cookie(), ends),
                     None => flow.forbid(Why::PeerUnknown),
                 }
             }
@@ -116,7 +114,7 @@ impl Sockets {
     }
 
     /// Looks for the process at the other end of a flow, as long as the rules have both.
-    pub(super) fn meet_other_end(&self, flow: &Arc<Flow>, socket_cookie: u64, ends: ConnectionEnds) {
+    pub(super) fn meet_other_end(&self, flow: Asking, socket_cookie: u64, ends: ConnectionEnds) {
         let Some(background) = self.background() else { return flow.forbid(Why::Domain) };
         if let Err(why) = self.process().decide(&ends) {
             return flow.forbid(why);
@@ -126,6 +124,6 @@ impl Sockets {
         }
         let cookie = ends.datagrams_cookie(socket_cookie);
         flow.look_for(cookie);
-        background.meet_flow(self.process().place(), Arc::clone(flow), cookie, ends);
+        background.meet_flow(self.process().place(), flow, cookie, ends);
     }
 }

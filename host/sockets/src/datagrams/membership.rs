@@ -48,8 +48,8 @@ impl DatagramSocket {
         let left: Vec<Arc<Flow>> = {
             let mut memberships = locked(&self.memberships);
             memberships.joined.retain(|joined| joined.group != group);
-            let left = memberships.heard.extract_if(|(_, joined), _| joined.group == group);
-            left.map(|(_, flow)| flow).collect()
+            let heard = memberships.heard.iter();
+            heard.filter(|((_, joined), _)| joined.group == group).map(|(_, flow)| Arc::clone(flow)).collect()
         };
         let mut reader = self.lock_reader();
         for flow in left {
@@ -58,6 +58,9 @@ impl DatagramSocket {
                 None => flow.leave(),
             }
         }
+        drop(reader);
+        // Those that somebody has stay, so that a socket that comes back does not meet the same sender by the same cookie before they are done with.
+        locked(&self.memberships).heard.retain(|_, flow| !flow.is_spent());
     }
 
     /// What the socket has with a sender of which the kernel has given it a datagram: of each group of which it is a member, since nobody says to which that was sent.
@@ -67,6 +70,10 @@ impl DatagramSocket {
         let mut found = Vec::new();
         for joined in joined.iter() {
             let key = (SocketAddr::V4(from), *joined);
+            if heard.len() >= MOST_FLOWS && !heard.contains_key(&key) {
+                // Those of senders that have gone, or were not worth it yet.
+                heard.retain(|_, flow| !flow.may_be_forgotten());
+            }
             let old = heard.get(&key).filter(|flow| !flow.is_spent());
             let flow = match old {
                 Some(flow) => Arc::clone(flow),
@@ -95,5 +102,53 @@ impl DatagramSocket {
         let member = GroupMember { group, device: joined.device, cookie: self.cookie() };
         let namespace = beeline_tcp::netns_cookie(socket).ok()?;
         (local.port() != 0).then(|| ConnectionEnds::of_group(namespace, from, member).mirrored())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::socket::Known;
+    use super::*;
+
+    const GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 9, 9);
+    const JOINED: Joined = Joined { group: GROUP, device: 1 };
+
+    fn member() -> &'static DatagramSocket {
+        let own = Box::leak(Box::new(DatagramSocket::new(0)));
+        own.begin(&Known { number: 3, cookie: 5, peer: None, is_nonblocking: false, is_v6: false });
+        own.join(JOINED);
+        own
+    }
+
+    fn flow_with(own: &'static DatagramSocket, from: SocketAddrV4) -> Option<Arc<Flow>> {
+        own.group_flows(from).pop().map(|(_, flow)| flow)
+    }
+
+    #[test]
+    fn member_that_comes_back_has_no_second_flow_with_a_sender_before_the_first_is_nobody_s() {
+        let (own, from) = (member(), SocketAddrV4::new(Ipv4Addr::LOCALHOST, 5000));
+        let flow = flow_with(own, from).unwrap();
+        let asking = flow.begin().unwrap();
+        own.leave_group(GROUP);
+        assert!(flow_with(own, from).is_none(), "it is no member");
+        own.join(JOINED);
+        let again = flow_with(own, from).unwrap();
+        assert!(Arc::ptr_eq(&flow, &again) && again.begin().is_none());
+        drop(asking);
+        let next = flow_with(own, from).unwrap();
+        assert!(!Arc::ptr_eq(&flow, &next) && next.begin().is_some());
+    }
+
+    #[test]
+    fn senders_that_were_never_worth_it_make_room_for_others() {
+        let own = member();
+        let at = |count: usize| SocketAddrV4::new((0x0a00_0000 + count as u32).into(), 5000);
+        let worth = flow_with(own, at(0)).unwrap();
+        let _asking = worth.begin().unwrap();
+        for count in 1..=MOST_FLOWS {
+            assert!(flow_with(own, at(count)).is_some(), "{count}");
+        }
+        assert!(locked(&own.memberships).heard.len() < MOST_FLOWS);
+        assert!(Arc::ptr_eq(&worth, &flow_with(own, at(0)).unwrap()), "one that is looked for stays");
     }
 }

@@ -21,9 +21,9 @@ pub(crate) const BEGIN_SHIFT: u32 = 1;
 pub(crate) const PREFIX_BYTES: usize = 8;
 
 /// What the kernel may put off is behind the sender's stores if it has sent nothing by the kernel for so long.
-const QUIET: Duration = Duration::from_millis(1);
+pub(super) const QUIET: Duration = Duration::from_millis(1);
 /// A sender that never pauses and hears nothing makes a pause itself, after so many datagrams by the kernel.
-const BUSY_DATAGRAMS: u32 = 256;
+pub(super) const BUSY_DATAGRAMS: u32 = 256;
 /// How long a sender looks for room. A receiver that runs makes some within it.
 const ROOM_WITHIN: Duration = Duration::from_micros(50);
 /// How long a receiver has for the first datagram by the window, before one goes by a call that the engine does not make.
@@ -85,6 +85,8 @@ pub(crate) enum Put {
 pub(crate) enum Prospect {
     Up,
     Kernel,
+    /// Not as long as the sender makes no pause, to a member of a group.
+    Busy,
     /// Behind a pause in which nothing is sent.
     Pause(Duration),
 }
@@ -161,7 +163,7 @@ impl Outgoing {
                 self.go_up();
                 Route::Window
             }
-            Prospect::Kernel => Route::Kernel,
+            Prospect::Kernel | Prospect::Busy => Route::Kernel,
             Prospect::Pause(pause) => Route::Pause(pause),
         }
     }
@@ -209,16 +211,20 @@ impl Outgoing {
         if !is_alone() {
             return Prospect::Kernel;
         }
-        let may_begin = match &self.of_group {
-            Some(of_group) => !of_group.is_behind && self.live.slot().is_taken(of_group.questions),
+        match &self.of_group {
+            Some(of_group) if of_group.is_behind => return Prospect::Kernel,
+            // One that sends without pauses asks again before it can have an answer.
+            Some(of_group) if !self.live.slot().is_taken(of_group.questions) => return Prospect::Busy,
+            Some(_) => {}
             // All of it, so that the receiver comes to the first datagram while there is room.
-            None => window.refresh().ok() == Some(window.lines()),
-        };
-        if !may_begin {
-            return Prospect::Kernel;
+            None if window.refresh().ok() != Some(window.lines()) => return Prospect::Kernel,
+            None => {}
         }
         let since = self.sent_by_kernel_at.elapsed();
         if since < QUIET && self.flow.heard() == self.heard_before {
+            if self.of_group.is_some() {
+                return Prospect::Busy;
+            }
             self.busy += 1;
             if self.busy < BUSY_DATAGRAMS {
                 return Prospect::Kernel;

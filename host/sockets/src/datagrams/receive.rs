@@ -277,7 +277,7 @@ impl DatagramSocket {
         leaves: bool,
     ) -> Result<Look, Errno> {
         reader.kernel_looked_at = Some(Instant::now());
-        let questions = questions(reader);
+        let questions = self.questions(reader);
         // The sender's window is looked at behind this, so that nothing is passed over that it stored before.
         let Some(seen) = receive_from_kernel(socket, &mut [], RecvFlags::PEEK)? else {
             reader.before_window = 0;
@@ -305,18 +305,22 @@ impl DatagramSocket {
         }
         let found = receive_from_kernel(socket, out, flags_of(leaves))?.map_or(Look::Nothing, Look::Found);
         // A program that polls may not come before the next one is there.
-        let questions = self::questions(reader);
+        let questions = self.questions(reader);
         if !questions.is_empty() && receive_from_kernel(socket, &mut [], RecvFlags::PEEK) == Ok(None) {
             answer(reader, &questions);
         }
         Ok(found)
     }
-}
 
-/// Which senders would like to know that the kernel's queue is empty, by their places. Before it is looked at: what they sent before they asked is there then, or was taken.
-fn questions(reader: &Reader) -> SmallVec<[(usize, u64); 4]> {
-    let asked = reader.incoming.iter().enumerate();
-    asked.filter_map(|(at, incoming)| Some((at, incoming.question()?))).collect()
+    /// Which senders would like to know that the kernel's queue is empty, by their places: those to groups alone ask. Before it is looked at: what they sent before they asked is there then, or was taken.
+    #[inline]
+    fn questions(&self, reader: &Reader) -> SmallVec<[(usize, u64); 4]> {
+        if !self.is_for_groups() {
+            return SmallVec::new();
+        }
+        let asked = reader.incoming.iter().enumerate();
+        asked.filter_map(|(at, incoming)| Some((at, incoming.question()?))).collect()
+    }
 }
 
 fn answer(reader: &Reader, questions: &[(usize, u64)]) {

@@ -41,12 +41,20 @@ impl DatagramSocket {
             passes_by(writer, to.into());
             return ToGroup::Done(by_kernel(claim, None));
         };
-        let meet = |flow: &_, cookie, ends| sockets.meet_other_end(flow, cookie, ends);
+        let meet = |flow, cookie, ends| sockets.meet_other_end(flow, cookie, ends);
         let route = match sockets.process().marks() {
-            Some(marks) => writer.groups[at].route(marks, &meet, || claim.number.has_no_writes()),
+            Some(marks) => {
+                let route = writer.groups[at].route(marks, &meet, || claim.number.has_no_writes());
+                if route == GroupRoute::Lost {
+                    sockets.process().reopen_marks(marks);
+                }
+                route
+            }
             None => GroupRoute::Kernel,
         };
-        self.count(Counted::Sent);
+        if !matches!(route, GroupRoute::Pause(_)) {
+            self.count(Counted::Sent);
+        }
         match route {
             GroupRoute::Windows => {
                 let Writer { groups, whole, .. } = &mut *writer;
@@ -60,7 +68,7 @@ impl DatagramSocket {
                     return ToGroup::Done(Step::Sent(total));
                 }
             }
-            GroupRoute::Kernel => {}
+            GroupRoute::Kernel | GroupRoute::Lost => {}
             GroupRoute::Pause(pause) => return ToGroup::Pause(pause),
         }
         passes_by(writer, to.into());
@@ -94,8 +102,10 @@ impl DatagramSocket {
 
     /// The program has changed how the socket sends to groups: who has what it sends from now on is looked at anew.
     pub(crate) fn forget_groups(&self) {
-        let mut groups = std::mem::take(&mut self.lock_writer().groups);
-        groups.iter_mut().for_each(Group::is_passed_by);
+        self.lock_writer().groups.retain_mut(|group| {
+            group.begins_anew();
+            group.has_former()
+        });
     }
 }
 

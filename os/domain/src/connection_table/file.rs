@@ -17,7 +17,7 @@ use crate::folder::{Folder, own_uid};
 use crate::moving::{self, Movable, Registered};
 use crate::numbers::Purpose;
 use crate::registry::words::WORD_BYTES;
-use crate::registry::{Registry, RegistryError, make_room, open_file};
+use crate::registry::{Registry, RegistryError, make_room, open_file, write_whole};
 use crate::sync::{Ordering, fence};
 
 /// Name of the file in the domain's folder.
@@ -165,11 +165,7 @@ impl Table {
     }
 
     fn write_all(&self, file: &Held, offset: u64, bytes: &[u8]) -> Result<(), RegistryError> {
-        match rustix::io::retry_on_intr(|| rustix::io::pwrite(file, bytes, offset)) {
-            Ok(written) if written == bytes.len() => Ok(()),
-            Ok(_) => Err(self.failed("write all to", Errno::NOSPC)),
-            Err(errno) => Err(self.failed("write", errno)),
-        }
+        write_whole(file, bytes, offset).map_err(|errno| self.failed("write all to", errno))
     }
 
     fn failed(&self, what: &'static str, errno: Errno) -> RegistryError {

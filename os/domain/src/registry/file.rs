@@ -8,18 +8,19 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use beeline_mmio::{PerProcess, ThisProcess};
-use rustix::fs::{FallocateFlags, FileType, Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::error::RegistryError;
-use super::words::{BUCKET_BYTES, BUCKETS, FILE_BYTES, FORMAT, WORD_BYTES};
+use super::room::{make_room, write_whole};
+use super::words::{BUCKETS, FILE_BYTES, FORMAT, WORD_BYTES};
 use crate::descriptor::Descriptor;
 use crate::error::MisuseError;
 use crate::folder::{Folder, NameKey, own_uid};
@@ -353,11 +354,8 @@ impl Files {
     }
 
     fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), RegistryError> {
-        match rustix::io::retry_on_intr(|| rustix::io::pwrite(self.words.0.hold(), bytes, offset)) {
-            Ok(written) if written == bytes.len() => Ok(()),
-            Ok(_) => Err(system("write all to", &self.path(), Errno::NOSPC)),
-            Err(errno) => Err(system("write", &self.path(), errno)),
-        }
+        write_whole(self.words.0.hold(), bytes, offset)
+            .map_err(|errno| system("write all to", &self.path(), errno))
     }
 
     /// Gives other users the right to read the words.
@@ -497,22 +495,6 @@ fn is_of_network(kind: u64) -> bool {
 
 fn system(what: &'static str, path: &Path, errno: Errno) -> RegistryError {
     RegistryError::System { what, path: path.to_owned(), errno }
-}
-
-/// Makes a file so long, with room for every word from now on.
-pub(crate) fn make_room(fd: BorrowedFd<'_>, bytes: u64) -> Result<(), Errno> {
-    match rustix::fs::fallocate(fd, FallocateFlags::empty(), 0, bytes) {
-        Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
-        made => return made,
-    }
-    for offset in (0..bytes).step_by(BUCKET_BYTES) {
-        let zeros = [0; BUCKET_BYTES];
-        let written = rustix::io::retry_on_intr(|| rustix::io::pwrite(fd, &zeros, offset))?;
-        if written != zeros.len() {
-            return Err(Errno::NOSPC);
-        }
-    }
-    Ok(())
 }
 
 /// Opens a file in the folder that is a file, and the owner's.

@@ -83,6 +83,9 @@ impl<'a> Inside<'a> {
             && self.endpoint.is_connection(cookie)
         {
             waiters.remove(this_thread());
+            if self.kept.is_some() {
+                Kept::leave(&self.endpoint.kept);
+            }
             self.may_be_last = self.endpoint.is_kept.load(Ordering::Relaxed);
         }
     }

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex};
 
 use beeline_domain::{Bell, BellAddress, Ringer, Rung};
@@ -52,6 +52,11 @@ const ENGINE_S: u64 = 1;
 
 /// Numbers that sleepers of this process have. A child's are other ones: those of its parent ring in memory that the child does not use.
 static USED: OfProcess<Mutex<BTreeSet<u16>>> = OfProcess::new();
+
+/// Bells of this process that were rung and wait for their next announcement to be cleared.
+static UNREAD: OfProcess<AtomicU32> = OfProcess::new();
+/// How many may wait so. The kernel counts what is unread at all bells for the socket that rang them, and by default lets there be 278 packets.
+const MOST_UNREAD: u32 = 32;
 
 thread_local! {
     static OWN: RefCell<Option<Arc<OwnBell>>> = const { RefCell::new(None) };
@@ -177,6 +182,7 @@ impl OwnBell {
         if self.is_of_this_process() {
             // Before it is announced: whoever rings for this sleep rings afterwards. Relaxed: the thread's own, that has slept.
             if self.is_rung.swap(false, Ordering::Relaxed) {
+                is_unread_no_more();
                 self.clear();
             }
             let mut standing = locked(&self.standing);
@@ -217,9 +223,16 @@ impl OwnBell {
     }
 
     /// The same with the next announcement, for a bell of a thread, which nothing looks at before: who was woken has its message three system calls
-    /// earlier, and pays for them when it has answered.
+    /// earlier, and pays for them when it has answered. At once where many wait so, of threads that may not sleep again.
     pub fn clear_at_next_sleep(&self) {
-        self.is_rung.store(true, Ordering::Relaxed);
+        if !self.is_of_this_process() || self.is_rung.load(Ordering::Relaxed) {
+            return;
+        }
+        if may_stay_unread() {
+            self.is_rung.store(true, Ordering::Relaxed);
+        } else {
+            self.clear();
+        }
     }
 
     /// Wakes whoever sleeps by it.
@@ -237,7 +250,28 @@ impl Drop for OwnBell {
             if let Some(used) = USED.get_or_init(Mutex::default) {
                 locked(used).remove(&self.id);
             }
+            if self.is_rung.load(Ordering::Relaxed) {
+                is_unread_no_more();
+            }
         }
+    }
+}
+
+/// Counts one more bell that was rung, if it need not be cleared at once.
+fn may_stay_unread() -> bool {
+    // Relaxed: only how many there are.
+    let is_one_of_few = UNREAD
+        .get_or_init(AtomicU32::default)
+        .is_some_and(|unread| unread.fetch_add(1, Ordering::Relaxed) < MOST_UNREAD);
+    if !is_one_of_few {
+        is_unread_no_more();
+    }
+    is_one_of_few
+}
+
+fn is_unread_no_more() {
+    if let Some(unread) = UNREAD.get_or_init(AtomicU32::default) {
+        unread.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -394,6 +428,27 @@ mod tests {
         there.ring_later(&sleeper);
         drop(bell);
         assert!(!ring_again(&there));
+    }
+
+    #[test]
+    fn few_bells_stay_readable_and_others_are_cleared_at_once() {
+        let rung = || {
+            let bell = OwnBell::new().unwrap();
+            bell.ring();
+            bell.clear_at_next_sleep();
+            bell
+        };
+        // Other tests of this process ring bells, too.
+        test_in_child(|| {
+            crate::forks::in_child();
+            let mut bells: Vec<_> = (0..MOST_UNREAD).map(|_| rung()).collect();
+            assert!(bells.iter().all(|bell| is_readable(bell)) && !is_readable(&rung()));
+            bells[0].announce();
+            let instead = rung();
+            assert!(is_readable(&instead) && !is_readable(&rung()));
+            drop(bells.pop());
+            assert!(is_readable(&rung()));
+        });
     }
 
     #[test]

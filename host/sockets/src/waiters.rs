@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use beeline_domain::HighCopy;
 use smallvec::SmallVec;
 
+use crate::lock::locked;
 use crate::poll::sleep_for;
 
 /// How long a thread that waits may take to see that its number was closed.
@@ -20,7 +21,7 @@ pub(crate) struct Waiters(pub SmallVec<[usize; 2]>);
 #[derive(Debug)]
 pub(crate) struct Kept {
     pub socket: Arc<HighCopy>,
-    /// Threads that go on by it.
+    /// Threads that go on by it, and have not returned from their calls.
     pub seen_by: SmallVec<[usize; 4]>,
 }
 
@@ -28,6 +29,13 @@ impl Kept {
     /// By a number of the library's own.
     pub(crate) fn new(socket: HighCopy) -> Self {
         Kept { socket: Arc::new(socket), seen_by: SmallVec::new() }
+    }
+
+    /// A call has left that went on by it. Its thread may fork: its child has no call to go on by the copy.
+    pub(crate) fn leave(kept: &Mutex<Option<Kept>>) {
+        if let Some(kept) = &mut *locked(kept) {
+            kept.seen_by.retain(|thread| *thread != this_thread());
+        }
     }
 
     /// In a child, which none of the calls came to: its copy of the socket would keep the connection, or the port. Threads of its parent that go on by the socket are owners

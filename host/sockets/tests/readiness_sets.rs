@@ -420,6 +420,36 @@ fn thread_sleeps_for_short_at_a_set_whose_bell_was_closed() {
     assert_eq!(member.connection.sleepers(), 0);
 }
 
+/// A child has the file of the bell, so that it stays in the kernel's set, and readable.
+#[test]
+fn set_whose_bell_was_closed_while_it_was_readable_tells_of_the_rest_and_does_not_spin() {
+    for is_member_left in [true, false] {
+        let fixture = Fixture::new();
+        let mut member = fixture.add(1, IN);
+        let bell = member.connection.first_sleeper();
+        let _child_s = bell.bell().try_clone_to_owned().unwrap();
+        bell.ring();
+        nix::unistd::close(bell.bell().as_raw_fd()).unwrap();
+        if !is_member_left {
+            fixture.change(Change::Delete, &member, event(0, IN)).unwrap();
+            member = Member { connection: Connection::new(), ..Member::new() };
+            fixture.change(Change::Add, &member, event(1, IN)).unwrap();
+        }
+        for most in [1, 8] {
+            assert_eq!(fixture.wait(most), []);
+            let mut kernel = Real::new(&fixture.epoll);
+            let limit = Duration::from_millis(20);
+            assert_eq!(fixture.set().wait(&mut kernel, &mut room(most), Some(limit), NEVER), Ok(0));
+            // Each is behind a pause of a millisecond.
+            assert!(kernel.sleeps.len() <= 22, "{}", kernel.sleeps.len());
+            member.other.write_all(b"x").unwrap();
+            let waited = [fixture.wait(most), fixture.wait(most)].concat();
+            assert!(waited.contains(&(1, IN)), "{waited:?}");
+            assert_eq!(member.socket.read(&mut [0; 2]).unwrap(), 1);
+        }
+    }
+}
+
 #[test]
 fn limits_are_counted_from_where_the_call_began() {
     let fixture = Fixture::new();

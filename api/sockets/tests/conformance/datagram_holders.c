@@ -321,13 +321,18 @@ static void *receive_in_thread(void *argument)
 	return NULL;
 }
 
-static void start_receiving(struct receiving *receiving, int fd)
+static void start_receiving_by(struct receiving *receiving, void *(*run)(void *), void *argument)
 {
-	*receiving = (struct receiving){ .fd = fd };
-	pthread_create(&receiving->thread, NULL, receive_in_thread, receiving);
+	pthread_create(&receiving->thread, NULL, run, argument);
 	while (__atomic_load_n(&receiving->tid, __ATOMIC_ACQUIRE) == 0)
 		poll(NULL, 0, 1);
 	wait_thread_asleep(getpid(), receiving->tid);
+}
+
+static void start_receiving(struct receiving *receiving, int fd)
+{
+	*receiving = (struct receiving){ .fd = fd };
+	start_receiving_by(receiving, receive_in_thread, receiving);
 }
 
 /* The kernel has the socket as long as the call that waits there. */
@@ -346,15 +351,14 @@ static void close_under_server(struct side *s)
 	meet(s);
 }
 
-/* The address is free once the receive has returned, whether a child was made meanwhile that lives on. */
-static void fork_under_server(struct side *s)
-{
-	struct name own = { .length = sizeof own.of };
+struct forking {
 	struct receiving receiving;
-	open_connected(s);
-	MUST(getsockname(s->fd, (struct sockaddr *)&own.of, &own.length));
-	start_receiving(&receiving, s->fd);
-	SAY(close(s->fd));
+	/* Of both: how many have returned, and the child of the one that was first. */
+	int *returned, *child;
+};
+
+static pid_t fork_that_stays(void)
+{
 	int told[2];
 	char is_there;
 	MUST(pipe(told));
@@ -366,13 +370,56 @@ static void fork_under_server(struct side *s)
 	}
 	/* It has what the library leaves to it until it has run once. */
 	MUST(read(told[0], &is_there, 1));
+	return child;
+}
+
+static void *receive_and_fork(void *argument)
+{
+	struct forking *forking = argument;
+	receive_in_thread(&forking->receiving);
+	if (__atomic_fetch_add(forking->returned, 1, __ATOMIC_SEQ_CST) == 0)
+		__atomic_store_n(forking->child, fork_that_stays(), __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* The address is free once both receives have returned, though children live on that were made meanwhile, by the thread that closes and by the one whose receive has
+ * returned first. */
+static void fork_under_server(struct side *s)
+{
+	struct name own = { .length = sizeof own.of };
+	struct forking forking[2];
+	int returned = 0, children[2] = { 0 };
+	open_connected(s);
+	MUST(getsockname(s->fd, (struct sockaddr *)&own.of, &own.length));
+	for (int i = 0; i < 2; i++) {
+		forking[i] = (struct forking){ { .fd = s->fd }, &returned, &children[1] };
+		start_receiving_by(&forking[i].receiving, receive_and_fork, &forking[i]);
+	}
+	SAY(close(s->fd));
+	children[0] = fork_that_stays();
 	meet(s);
-	pthread_join(receiving.thread, NULL);
-	say(s, "received %d", receiving.got);
+	while (!__atomic_load_n(&children[1], __ATOMIC_ACQUIRE))
+		poll(NULL, 0, 1);
+	meet(s);
+	for (int i = 0; i < 2; i++)
+		pthread_join(forking[i].receiving.thread, NULL);
+	say(s, "received %d", forking[0].receiving.got + forking[1].receiving.got);
 	s->fd = MUST(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
 	SAY(bind(s->fd, (struct sockaddr *)&own.of, own.length));
-	MUST(kill(child, SIGKILL));
-	MUST(waitpid(child, NULL, 0));
+	for (int i = 0; i < 2; i++) {
+		MUST(kill(children[i], SIGKILL));
+		MUST(waitpid(children[i], NULL, 0));
+	}
+	meet(s);
+}
+
+static void fork_under_client(struct side *s)
+{
+	open_connected(s);
+	meet(s);
+	send_number(s->fd, 17);
+	meet(s);
+	send_number(s->fd, 18);
 	meet(s);
 }
 
@@ -409,7 +456,7 @@ const struct test_case datagram_holder_cases[] = {
 	{ "udp_dup_unread", ANYWHERE, true, dup_unread_server, fork_unread_client, "`dup` with unread datagrams" },
 	{ "udp_passed", TWO_PROCESSES, true, passed_server, waiting_client, "`SCM_RIGHTS` to another process and back" },
 	{ "udp_close_under", ANYWHERE, true, close_under_server, one_number_client, "`close` while another thread receives" },
-	{ "udp_fork_under", TWO_PROCESSES, true, fork_under_server, one_number_client, "`close` while another thread receives, then `fork`" },
+	{ "udp_fork_under", TWO_PROCESSES, true, fork_under_server, fork_under_client, "`close` while another thread receives, then `fork`" },
 	{ "udp_shutdown_under", ANYWHERE, true, shutdown_under_server, one_number_client, "`shutdown` while another thread receives" },
 	{ 0 },
 };

@@ -148,31 +148,69 @@ static void close_under_server(struct side *s)
 
 static void fork_under_client(struct side *s)
 {
-	close_under_client(s);
+	meet(s);
+	SAY(send_all(s->fd, "x", 1));
+	meet(s);
+	SAY(send_all(s->fd, "y", 1));
+	receive_to_end(s, s->fd);
 	meet(s);
 }
 
-/* A child that was made meanwhile has nothing of the connection, and lives on when the receive returns. */
-static void fork_under_server(struct side *s)
+struct forking {
+	struct worker worker;
+	/* Of both: how many have returned, and the child of the one that was first. */
+	int *returned, *child;
+};
+
+static pid_t fork_that_stays(void)
 {
-	pthread_t thread;
-	struct worker worker = { .fd = s->fd };
-	start(&thread, receive_one, &worker);
-	wait_worker_asleep(&worker);
-	SAY(close(s->fd));
-	s->fd = -1;
 	pid_t child = MUST(fork());
 	if (child == 0) {
 		pause();
 		_exit(0);
 	}
+	return child;
+}
+
+static void *receive_one_and_fork(void *argument)
+{
+	struct forking *forking = argument;
+	receive_one(&forking->worker);
+	if (__atomic_fetch_add(forking->returned, 1, __ATOMIC_SEQ_CST) == 0)
+		__atomic_store_n(forking->child, fork_that_stays(), __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* Children that were made meanwhile, by the thread that closes and by one whose receive has returned, have nothing of the connection, and live on when the other
+ * receive returns. */
+static void fork_under_server(struct side *s)
+{
+	pthread_t threads[2];
+	struct forking forking[2];
+	int returned = 0, children[2] = { 0 };
+	for (int i = 0; i < 2; i++) {
+		forking[i] = (struct forking){ { .fd = s->fd }, &returned, &children[1] };
+		if (pthread_create(&threads[i], NULL, receive_one_and_fork, &forking[i]) != 0)
+			fail("pthread_create");
+		wait_worker_asleep(&forking[i].worker);
+	}
+	SAY(close(s->fd));
+	s->fd = -1;
+	children[0] = fork_that_stays();
 	meet(s);
-	pthread_join(thread, NULL);
-	say(s, "received: %ld", worker.result);
-	say_bytes(s, "bytes", &worker.byte, 1);
+	while (!__atomic_load_n(&children[1], __ATOMIC_ACQUIRE))
+		poll(NULL, 0, 1);
 	meet(s);
-	MUST(kill(child, SIGKILL));
-	MUST(waitpid(child, NULL, 0));
+	for (int i = 0; i < 2; i++) {
+		pthread_join(threads[i], NULL);
+		say(s, "received: %ld", forking[i].worker.result);
+	}
+	say(s, "bytes: %d", forking[0].worker.byte + forking[1].worker.byte);
+	meet(s);
+	for (int i = 0; i < 2; i++) {
+		MUST(kill(children[i], SIGKILL));
+		MUST(waitpid(children[i], NULL, 0));
+	}
 }
 
 static void reused_under_client(struct side *s)

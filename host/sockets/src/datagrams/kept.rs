@@ -55,7 +55,13 @@ impl Drop for Inside<'_> {
     fn drop(&mut self) {
         // A number that was closed by a call that nobody saw has ended the socket, and its list.
         if self.noted.is_some_and(|cookie| cookie == self.own.cookie()) {
-            self.own.lock_reader().inside.remove(this_thread());
+            {
+                let mut reader = self.own.lock_reader();
+                reader.inside.remove(this_thread());
+                if self.own.is_kept() {
+                    Kept::leave(&self.own.kept);
+                }
+            }
             if self.own.is_kept() {
                 self.own.end_left(self.process);
             }
@@ -166,6 +172,8 @@ mod tests {
             forgotten.send(()).unwrap();
             prompt.join().unwrap();
             assert!(own.is_kept(), "the late one has it still");
+            let goes_on = locked(&own.kept).as_ref().unwrap().seen_by.to_vec();
+            assert_eq!(goes_on, [this_thread()], "a child of the other one has no call to go on by it");
             drop(late);
             assert!(!own.is_kept());
         });

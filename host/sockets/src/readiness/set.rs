@@ -173,11 +173,14 @@ impl<W: Watched> Set<W> {
         self.has_word.load(Ordering::Acquire) && event.data.u64() == self.word.load(Ordering::Relaxed)
     }
 
-    /// Makes the bell unreadable, whatever the set has become.
-    pub(crate) fn clear_bell(&self) {
-        if self.sleeper.get().is_some_and(|sleeper| !sleeper.clear()) {
+    /// Makes the bell unreadable, whatever the set has become. False where its number is not the bell's any more; the kernel tells of it for ever then, where a child has the
+    /// file still.
+    pub(crate) fn clear_bell(&self) -> bool {
+        let is_cleared = self.sleeper.get().is_none_or(Sleeper::clear);
+        if !is_cleared {
             self.lose_bell();
         }
+        is_cleared
     }
 
     /// The sleeper of a set whose bell can be rung. A thread that is about to sleep asks for it: the program may have closed the bell's number.

@@ -14,9 +14,22 @@ use super::kernel::EpollKernel;
 use super::members::join;
 use super::set::Set;
 use super::watched::Watched;
+use crate::poll::poll_for;
 
 /// What a sleep ended in: the call's result, or another look.
 type Slept = ControlFlow<usize>;
+
+/// What the kernel told of the bell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heard {
+    Nothing,
+    Ring,
+    /// It is readable for as long as a child has its file, and nobody can make it unreadable.
+    Stuck,
+}
+
+/// Looks at the kernel for one call that has room for a single event. Behind the bell comes what else there is: the kernel goes round what it has to tell.
+const LOOKS_BEHIND_BELL: u32 = 2;
 
 impl<W: Watched> Set<W> {
     /// Waits for events as `epoll_pwait2` does; `None` is no limit. `out` is never looked at before it is written.
@@ -119,30 +132,35 @@ impl<W: Watched> Set<W> {
         now: Duration,
     ) -> Result<(usize, bool), Errno> {
         self.asked_at.store(now.as_nanos() as u64, Ordering::Relaxed);
-        let mut is_rung = false;
-        loop {
+        let (mut programs, mut is_rung) = (0, false);
+        for _ in 0..LOOKS_BEHIND_BELL {
             let told = kernel.look(out)?;
-            let (programs, was_bell) = self.leave_bell_out(out, told);
-            is_rung |= was_bell;
+            let heard;
+            (programs, heard) = self.leave_bell_out(out, told);
+            is_rung |= heard != Heard::Nothing;
             // Where the bell had the only place, something else may have been behind it.
-            if !was_bell || out.len() > 1 {
-                return Ok((programs, is_rung));
+            if heard == Heard::Nothing || out.len() > 1 {
+                break;
             }
         }
+        Ok((programs, is_rung))
     }
 
     /// Takes the bell's event out, and makes the bell unreadable before anybody looks for what it was rung for.
-    fn leave_bell_out(&self, out: &mut [Event], told: usize) -> (usize, bool) {
+    fn leave_bell_out(&self, out: &mut [Event], told: usize) -> (usize, Heard) {
         let Some(at) = out[..told].iter().position(|event| self.is_bell(*event)) else {
-            return (told, false);
+            return (told, Heard::Nothing);
         };
         out.copy_within(at + 1..told, at);
-        if self.has_active() && self.asleep.keeps_bell_readable() {
+        let heard = if self.has_active() && self.asleep.keeps_bell_readable() {
             std::thread::yield_now();
+            Heard::Ring
+        } else if self.clear_bell() {
+            Heard::Ring
         } else {
-            self.clear_bell();
-        }
-        (told - 1, true)
+            Heard::Stuck
+        };
+        (told - 1, heard)
     }
 
     /// Looks for a while.
@@ -203,7 +221,7 @@ impl<W: Watched> Set<W> {
             let slept = is_without.then(|| kernel.sleep(out, call.left(kernel.now(), None)));
             drop(asleep);
             let Some(slept) = slept else { return Ok(ControlFlow::Continue(())) };
-            return Ok(self.slept(out, slept?, call, kernel.now(), None));
+            return self.slept(out, slept?, call, kernel.now(), None);
         }
         let sleeper = self.whole_sleeper();
         let is_unrung = self.prune();
@@ -217,7 +235,7 @@ impl<W: Watched> Set<W> {
         };
         drop(announced);
         let Some(slept) = slept else { return Ok(ControlFlow::Continue(())) };
-        Ok(self.slept(out, slept?, call, kernel.now(), bound))
+        self.slept(out, slept?, call, kernel.now(), bound)
     }
 
     /// What the kernel's sleep has given, and what windows have beside it.
@@ -228,15 +246,19 @@ impl<W: Watched> Set<W> {
         call: &Call,
         now: Duration,
         bound: Option<Duration>,
-    ) -> Slept {
-        let (told, is_rung) = self.leave_bell_out(out, slept);
+    ) -> Result<Slept, Errno> {
+        let (told, heard) = self.leave_bell_out(out, slept);
         let ready = if self.has_active() { self.lock().take(out, told, usize::MAX).0 } else { told };
         // The kernel says that the time is over: its clock is right.
         let is_over = slept == 0 && bound.is_none();
-        if ready > 0 || is_over || !is_rung && call.is_over(now) {
-            return ControlFlow::Break(ready);
+        if ready > 0 || is_over || heard != Heard::Ring && call.is_over(now) {
+            return Ok(ControlFlow::Break(ready));
         }
-        ControlFlow::Continue(())
+        if heard == Heard::Stuck {
+            // The kernel's sleep ends at once each time.
+            poll_for(&mut [], call.left(now, Some(UNRUNG_SLEEP)))?;
+        }
+        Ok(ControlFlow::Continue(()))
     }
 
     /// In a child: the kernel's answers without the bell of the parent, which only the parent can clear.

@@ -65,7 +65,7 @@ impl Veth {
     /// Has `ip` do something at an end.
     ///
     /// # Errors
-    /// What it said.
+    /// It failed: the command, and what it said on standard error.
     pub fn ip(&self, end: usize, words: &str) -> Result<(), String> {
         let enter = self.enter(end);
         run(Command::new(&enter[0]).args(&enter[1..]).arg("ip").args(words.split_whitespace()))

@@ -33,7 +33,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 const STARTS_WITHIN: Duration = Duration::from_secs(20);
 /// Slots of connections that may be in use at once, with those that are about to be.
 const SLOTS: u64 = 6;
-/// Milliseconds that a change of path may take at most (issue 21).
+/// Milliseconds that a change of path may take at most.
 const STALL_MS: f64 = 10.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

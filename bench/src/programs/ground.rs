@@ -198,7 +198,7 @@ impl Ground {
     /// Has `beeline` do something in the domain of programs that run as this user.
     ///
     /// # Errors
-    /// What it said.
+    /// It failed; the error has what it said on standard error.
     pub fn beeline(&self, words: &[&str]) -> Result<(), BenchError> {
         let mut command = Command::new(&self.tools.beeline);
         command.args(words).env("BEELINE_ROOT", self.domains_of(None)?).env("BEELINE_CONFIG", "/dev/null");

@@ -91,11 +91,7 @@ impl Endpoint {
 
     /// A descriptor of the library's own for its socket, if its number still has that.
     pub(crate) fn duplicate(&self) -> Result<HighCopy, Errno> {
-        let socket = beeline_tcp::second_of(self.number.load(Ordering::Relaxed))?;
-        if beeline_tcp::cookie(&socket)? != self.cookie.load(Ordering::Relaxed) {
-            return Err(Errno::BADF);
-        }
-        Ok(HighCopy::instead_of(socket))
+        self.own_socket(self.cookie.load(Ordering::Relaxed)).map(HighCopy::instead_of)
     }
 
     /// Whether the bytes of its program wait behind some that come back.

@@ -5,12 +5,12 @@
 //! such a connection: a byte for a socket that nobody has any more is answered so. It is an urgent one: where a child of that process holds the socket, it is not
 //! among the bytes that the child receives.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
 use beeline_domain::{HighCopy, Peer, PeerId};
 use beeline_ledger::Path;
-use beeline_tcp::{State, second_of};
+use beeline_tcp::State;
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -29,12 +29,20 @@ impl Endpoint {
     /// Has the kernel reset it, if this process has died and left bytes of the window unreceived.
     pub(crate) fn reset_behind(&self, dead: PeerId) {
         if self.is_left_unread_by(dead)
-            && let Ok(socket) = second_of(self.number.load(Ordering::Relaxed))
-            && beeline_tcp::cookie(&socket) == Ok(self.cookie.load(Ordering::Relaxed))
+            && let Ok(socket) = self.own_socket(self.cookie.load(Ordering::Relaxed))
             && let Err(error) = provoke_reset(socket.as_fd())
         {
             tracing::debug!(%error, "a connection of a process that died is not reset");
         }
+    }
+
+    /// A second descriptor of its socket, if its number stands for the one with this cookie still; it may be another descriptor's meanwhile.
+    pub(crate) fn own_socket(&self, cookie: u64) -> Result<OwnedFd, Errno> {
+        let socket = beeline_tcp::second_of(self.number.load(Ordering::Relaxed))?;
+        if beeline_tcp::cookie(&socket)? != cookie {
+            return Err(Errno::BADF);
+        }
+        Ok(socket)
     }
 
     fn is_left_unread_by(&self, dead: PeerId) -> bool {

@@ -2,7 +2,6 @@
 //! whether they have the two ends of one.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use beeline_domain::ProgressOf;
@@ -32,10 +31,7 @@ impl BetweenHosts {
     /// What the kernel says now; nothing where the number is another socket's meanwhile.
     fn progress(&self, cookie: u64) -> Option<Progress> {
         let endpoint = *locked(&self.0).get(&cookie)?;
-        let socket = beeline_tcp::second_of(endpoint.number.load(Ordering::Relaxed)).ok()?;
-        if beeline_tcp::cookie(&socket) != Ok(cookie) {
-            return None;
-        }
+        let socket = endpoint.own_socket(cookie).ok()?;
         beeline_tcp::progress(&socket, endpoint.side()).ok()
     }
 }

@@ -22,7 +22,7 @@ use crate::words::{Credits, Shared};
 /// Bells of a side.
 pub(crate) const SLEEPERS: u16 = 1024;
 const SLEEPER_BYTES: usize = 64;
-/// Of a word.
+/// Sleepers of a word of those that could not be rung, a bit for each.
 const BITS: u16 = 64;
 const SIDE_BYTES: usize = SLEEPERS as usize * SLEEPER_BYTES;
 const CONTROL_AT: usize = 2 * SIDE_BYTES;

@@ -55,7 +55,10 @@ pub struct PairsOptions<'a> {
     /// Bytes of the memory of a pair ([`Domain::pairs`]).
     pub memory_bytes: usize,
     pub socket_of: Box<SocketOf>,
-    /// How this domain was opened, where processes of other users are met, too ([`Domain::pairs_with_others`]).
+    /// How this domain was opened, where processes of other users are met, too: those that have the other end of a connection, by the
+    /// kernel's word, `socket_of` ([`ConnectionEnds::socket_at_the_kernel`]). Another user's domain is that of the same name whose root
+    /// [`DomainConfig::root_folder_of`] that user is. The table of this user's connections is readable by others from then on, and its
+    /// folder can be searched ([`ConnectionTable::let_others_read`]).
     pub other_users: Option<&'a DomainConfig>,
     /// Has processes in other network namespaces met, too, for connections that are said to be between hosts
     /// ([`ConnectionEnds::between_hosts`]). There the kernel has no word for the other end: what each process says of its own is
@@ -153,32 +156,10 @@ impl Domain {
         self.pairs_with(PairsOptions { memory_bytes, socket_of, other_users: None, progress_of: None })
     }
 
-    /// As [`Domain::pairs`], and also processes of other users are met: those that have the other end of a connection, by the kernel's
-    /// word, `socket_of` ([`ConnectionEnds::socket_at_the_kernel`]). `config` is how this domain was opened: another user's is that of the same name
-    /// whose root [`DomainConfig::root_folder_of`] that user is.
-    ///
-    /// The table of this user's connections is readable by others from then on, and its folder can be searched ([`ConnectionTable::let_others_read`]).
-    ///
-    /// # Errors
-    /// As [`Domain::pairs`]; the domain has no folder.
-    pub fn pairs_with_others(
-        &self,
-        socket_of: Box<SocketOf>,
-        memory_bytes: usize,
-        config: &DomainConfig,
-    ) -> Result<Pairs, PairsError> {
-        self.pairs_with(PairsOptions {
-            memory_bytes,
-            socket_of,
-            other_users: Some(config),
-            progress_of: None,
-        })
-    }
-
     /// As [`Domain::pairs`], with what these options say.
     ///
     /// # Errors
-    /// As [`Domain::pairs`], and as [`Domain::pairs_with_others`].
+    /// As [`Domain::pairs`]; for other users, the domain has no folder.
     pub fn pairs_with(&self, options: PairsOptions<'_>) -> Result<Pairs, PairsError> {
         let PairsOptions { memory_bytes, socket_of, other_users, progress_of } = options;
         let others = other_users.map(|config| Others::new(config.clone()));

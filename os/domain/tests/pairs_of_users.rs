@@ -6,7 +6,7 @@ mod harness;
 
 use std::path::Path;
 
-use beeline_domain::{ConnectionEnds, Domain, DomainConfig, Met, Pairs, SocketOf};
+use beeline_domain::{ConnectionEnds, Domain, DomainConfig, Met, Pairs, PairsOptions, SocketOf};
 use beeline_tcp::OtherSocket;
 use harness::pairs::{MEMORY_BYTES, SERVER, agree_on_all, agreed, cookie, hello_of, meet};
 use harness::users::{LISTED, UNLISTED, Users};
@@ -27,7 +27,9 @@ fn kernel_says(ends: &ConnectionEnds) -> Option<OtherSocket> {
 
 fn pairs(folder: &Path, socket_of: Box<SocketOf>) -> Pairs {
     let config = config(folder);
-    Domain::open(&config).unwrap().pairs_with_others(socket_of, MEMORY_BYTES, &config).unwrap()
+    let other_users = Some(&config);
+    let options = PairsOptions { memory_bytes: MEMORY_BYTES, socket_of, other_users, progress_of: None };
+    Domain::open(&config).unwrap().pairs_with(options).unwrap()
 }
 
 /// Folders of the domains of all three users.

@@ -19,10 +19,10 @@ use crate::sock_diag::{
 };
 use crate::tuple::Tuple;
 
-/// Protocol 0.
+/// `NETLINK_ROUTE` is protocol 0, which is the default.
 const ROUTE: Option<Protocol> = None;
 const NLMSG_DONE: u16 = 3;
-/// `NLM_F_ROOT | NLM_F_MATCH`.
+/// `NLM_F_ROOT | NLM_F_MATCH`: the whole table, not one entry.
 const NLM_F_DUMP: u16 = 0x300;
 const AF_INET: u8 = 2;
 const RTM_GETADDR: u16 = 22;

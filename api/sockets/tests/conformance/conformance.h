@@ -163,6 +163,8 @@ void put_number(int connection, int number);
 int take_number(int connection);
 /* Waits for a child and says how it ended. */
 void say_child(struct side *s, const char *name, pid_t child);
+/* A child that lives until it is killed, once it has run: until then it has what the library leaves to it. */
+pid_t fork_that_stays(void);
 /* The program itself, with arguments for a child that has the number of a connection. */
 const char *own_path(void);
 /* What a program does with a connection that it was started with: answers messages until the end. */

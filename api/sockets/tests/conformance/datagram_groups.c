@@ -142,15 +142,6 @@ static void group_server(struct side *s)
 }
 
 /* Members of one port: each has each datagram once, also while others join and leave. */
-static int open_member(uint16_t port)
-{
-	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = port };
-	int one = 1, fd = MUST(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-	MUST(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one));
-	MUST(bind(fd, (struct sockaddr *)&any, sizeof any));
-	return fd;
-}
-
 #define ROUNDS 20
 #define OF_ROUND 20
 
@@ -191,16 +182,16 @@ static void members_server(struct side *s)
 	struct name other, group = { .length = sizeof group.of };
 	int members[3];
 	open_warm(s, AF_INET, false, &other);
-	members[0] = open_member(0);
+	members[0] = open_sharing(0);
 	MUST(getsockname(members[0], (struct sockaddr *)&group.of, &group.length));
 	uint16_t port = port_of(&group);
 	MUST(join(members[0], IP_ADD_MEMBERSHIP, port));
-	members[1] = open_member(port);
+	members[1] = open_sharing(port);
 	MUST(join(members[1], IP_ADD_MEMBERSHIP, port));
 	group = with_address(&group, group_of(port));
 	MUST(write(s->to_other, &group, sizeof group));
 	for (int round = 0; round < ROUNDS; round++) {
-		members[2] = open_member(port);
+		members[2] = open_sharing(port);
 		MUST(join(members[2], IP_ADD_MEMBERSHIP, port));
 		meet(s);
 		meet_delivered(s);

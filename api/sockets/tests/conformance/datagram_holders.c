@@ -357,22 +357,6 @@ struct forking {
 	int *returned, *child;
 };
 
-static pid_t fork_that_stays(void)
-{
-	int told[2];
-	char is_there;
-	MUST(pipe(told));
-	pid_t child = MUST(fork());
-	if (child == 0) {
-		write(told[1], "c", 1);
-		pause();
-		_exit(0);
-	}
-	/* It has what the library leaves to it until it has run once. */
-	MUST(read(told[0], &is_there, 1));
-	return child;
-}
-
 static void *receive_and_fork(void *argument)
 {
 	struct forking *forking = argument;

@@ -23,15 +23,6 @@ static struct name group_of(uint16_t port)
 	return group;
 }
 
-static int open_sharing(uint16_t port)
-{
-	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = port };
-	int one = 1, fd = MUST(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-	MUST(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one));
-	MUST(bind(fd, (struct sockaddr *)&any, sizeof any));
-	return fd;
-}
-
 static uint16_t port_of(int fd)
 {
 	struct sockaddr_in own;

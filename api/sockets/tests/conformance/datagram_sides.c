@@ -1,6 +1,15 @@
 /* Sockets of UDP of the two sides. */
 #include "datagrams.h"
 
+int open_sharing(uint16_t port)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = port };
+	int one = 1, fd = MUST(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+	MUST(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one));
+	MUST(bind(fd, (struct sockaddr *)&any, sizeof any));
+	return fd;
+}
+
 int open_bound(int family, struct name *own)
 {
 	struct sockaddr_in four = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };

@@ -14,6 +14,8 @@ struct name {
 
 /* A socket at an address of this host that the kernel chooses; its name. */
 int open_bound(int family, struct name *own);
+/* A socket of IPv4 at a port of every address, which others may have, too. */
+int open_sharing(uint16_t port);
 /* A socket for this side, whose name the other side is told. `connects`: it is connected to the other side's. */
 int open_cold(struct side *s, int family, bool connects, struct name *other);
 /* The same, warm: windows carry what either sends. It is the side's own. */

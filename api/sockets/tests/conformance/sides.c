@@ -421,6 +421,23 @@ void say_child(struct side *s, const char *name, pid_t child)
 		say(s, "%s exited with %d", name, WEXITSTATUS(status));
 }
 
+pid_t fork_that_stays(void)
+{
+	int told[2];
+	char is_there;
+	MUST(pipe(told));
+	pid_t child = MUST(fork());
+	if (child == 0) {
+		write(told[1], "c", 1);
+		pause();
+		_exit(0);
+	}
+	MUST(read(told[0], &is_there, 1));
+	close(told[0]);
+	close(told[1]);
+	return child;
+}
+
 uint64_t inherited_sum;
 
 int be_inherited(int fd)

@@ -162,16 +162,6 @@ struct forking {
 	int *returned, *child;
 };
 
-static pid_t fork_that_stays(void)
-{
-	pid_t child = MUST(fork());
-	if (child == 0) {
-		pause();
-		_exit(0);
-	}
-	return child;
-}
-
 static void *receive_one_and_fork(void *argument)
 {
 	struct forking *forking = argument;

@@ -44,7 +44,7 @@ impl Claims {
         }
     }
 
-    /// It has ended.
+    /// The own socket has been closed: neither claims nor belief outlive it.
     pub(super) fn forget(&mut self, own_cookie: u64, ends: &ConnectionEnds) {
         self.believed.remove(&own_cookie);
         self.found(own_cookie, ends);

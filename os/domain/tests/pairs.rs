@@ -148,6 +148,21 @@ fn process_that_has_both_ends_is_told_so_at_once() {
 }
 
 #[test]
+fn processes_with_pairs_are_woken_by_who_has_none_as_long_as_that_is_wanted() {
+    let folder = TestFolder::new();
+    let ours = pairs(&folder.open());
+    let woken = std::sync::Arc::new(AtomicBool::new(false));
+    let wakes = std::sync::Arc::clone(&woken);
+    ours.wake_by(move || wakes.store(true, Ordering::Relaxed));
+    let other = folder.open();
+    other.wake_all_pairs(&|| false).unwrap();
+    assert!(!woken.load(Ordering::Relaxed));
+    other.wake_all_pairs(&|| true).unwrap();
+    wait_until(|| woken.load(Ordering::Relaxed));
+    assert_eq!(ours.counts(), counts(0, 0), "it has not come in");
+}
+
+#[test]
 fn kernel_confirms_the_ends_of_a_real_connection() {
     let folder = TestFolder::new();
     let ours = folder.open().pairs(Box::new(ConnectionEnds::established_cookie), MEMORY_BYTES).unwrap();

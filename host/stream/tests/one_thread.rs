@@ -4,13 +4,13 @@
 mod support;
 
 use std::cell::Cell;
-use std::net::{TcpListener, TcpStream};
 use std::rc::Rc;
 
 use beeline_contract_adapter::{PublishPort, Unconfirmed};
 use beeline_ledger::{Anew, KernelPath, Path, Peeked, Received, Receiver, Sender, WindowLost, WindowPath};
 use beeline_stream::*;
 use rustix::io::Errno;
+use support::ends::{bytes, ends, receive_all};
 use support::*;
 
 fn send<W: Windows>(sender: &mut End<W>, count: u64) -> Sent {

@@ -1,10 +1,10 @@
 //! A stream of a socket that has no counts: it goes up only where its receiver has taken exactly what was sent.
-#![expect(clippy::unwrap_used, reason = "what a test does not expect fails it")]
 
 mod support;
 
 use beeline_ledger::{KernelPath, Path, Peeked};
 use beeline_stream::*;
+use support::ends::{bytes, ends, receive_all};
 use support::*;
 
 /// As [`ends`], behind 100 bytes that were sent and taken.

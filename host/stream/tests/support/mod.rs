@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 #![expect(clippy::unwrap_used, reason = "what a test does not expect fails it")]
 
-mod ends;
+pub mod ends;
 mod memory;
 mod tcp;
 
@@ -15,7 +15,6 @@ use beeline_tcp::Side;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng, RngExt, SeedableRng};
 
-pub use ends::{bytes, ends, receive_all};
 pub use memory::{Direction, Memory, Pushed, Theirs, WINDOW_BYTES, Words};
 pub use tcp::Limited;
 

@@ -23,12 +23,22 @@ enum FileNumber {
     Event(u64),
     /// Of a pidfd. `None` once its process has gone, or where it is none of this namespace.
     Process(Option<u32>),
-    /// It is neither, and every other that is neither is like it.
+    /// Of an inotify: what it watches. `None` once that is gone.
+    Watch(Option<Watched>),
+    /// It is none of these, and every other that is none is like it.
     None,
     /// `/proc` does not say, as where a process has changed its root.
     Unknown,
     /// The file has an inode of its own, so that nothing more need be known of it.
     Needless,
+}
+
+/// What an inotify watches, and for which events. Another that watches the same for the same is like it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Watched {
+    device: u64,
+    inode: u64,
+    mask: u64,
 }
 
 impl FileNumber {
@@ -38,6 +48,9 @@ impl FileNumber {
             (FileNumber::None, _) | (_, FileNumber::None) => false,
             (FileNumber::Unknown, _) | (_, FileNumber::Unknown) => true,
             (FileNumber::Process(opened), FileNumber::Process(found)) => {
+                opened == found || opened.is_none() || found.is_none()
+            }
+            (FileNumber::Watch(opened), FileNumber::Watch(found)) => {
                 opened == found || opened.is_none() || found.is_none()
             }
             _ => self == found,
@@ -55,7 +68,7 @@ impl FileIdentity {
     }
 
     /// Whether `fd` is the file of this identity. One system call where the file has an inode of its own, as sockets have; for
-    /// an event, and for a pidfd before Linux 6.9, three more.
+    /// an event or an inotify, and for a pidfd before Linux 6.9, three more.
     pub(crate) fn is_of(self, fd: BorrowedFd<'_>) -> bool {
         is_same_kind(fd, self) && (self.number == FileNumber::Needless || self.number.may_be(file_number(fd)))
     }
@@ -79,10 +92,19 @@ pub(crate) fn is_numbered_pidfd(fd: BorrowedFd<'_>) -> bool {
     rustix::fs::fstatfs(fd).is_ok_and(|system| system.f_type == PID_FS_MAGIC)
 }
 
-/// The number of an eventfd, or of the process of a pidfd.
+/// The number of an eventfd, of the process of a pidfd, or of what an inotify watches.
 fn file_number(fd: BorrowedFd<'_>) -> FileNumber {
-    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd()));
-    info.map_or(FileNumber::Unknown, |info| told_number(&info))
+    let fd = fd.as_raw_fd();
+    let Ok(info) = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")) else {
+        return FileNumber::Unknown;
+    };
+    let told = told_number(&info);
+    // Of an inotify that watches nothing no line tells.
+    let is_inotify = || {
+        let kind = std::fs::read_link(format!("/proc/self/fd/{fd}"));
+        kind.is_ok_and(|kind| kind.as_os_str() == "anon_inode:inotify")
+    };
+    if told == FileNumber::None && is_inotify() { FileNumber::Watch(None) } else { told }
 }
 
 /// What the lines say that the kernel has of an open file.
@@ -95,8 +117,20 @@ fn told_number(info: &str) -> FileNumber {
         // It is -1 of a process that has gone, and 0 of one that has no number here.
         return FileNumber::Process(process.parse().ok().filter(|process| *process != 0));
     }
+    if let Some(watch) = value("inotify ") {
+        return FileNumber::Watch(told_watch(watch));
+    }
     // An event before Linux 5.2 has no number.
     if value("eventfd-count:").is_some() { FileNumber::Unknown } else { FileNumber::None }
+}
+
+/// As in `wd:1 ino:992037 sdev:fe00000 mask:184 ignored_mask:0`, all hexadecimal.
+fn told_watch(line: &str) -> Option<Watched> {
+    let value = |name| {
+        let value = line.split_ascii_whitespace().find_map(|word| word.strip_prefix(name))?;
+        u64::from_str_radix(value, 16).ok()
+    };
+    Some(Watched { device: value("sdev:")?, inode: value("ino:")?, mask: value("mask:")? })
 }
 
 #[cfg(test)]
@@ -105,6 +139,7 @@ mod tests {
     use std::os::fd::{AsFd, OwnedFd};
 
     use rustix::event::{EventfdFlags, eventfd};
+    use rustix::fs::inotify;
     use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
     use super::*;
@@ -134,6 +169,24 @@ mod tests {
         assert!(!is_own(&parent) && !is_own(&event) && !is_own(&epoll));
         let number = FileIdentity::of(epoll.as_fd()).unwrap().number;
         assert!(!number.may_be(file_number(epoll.as_fd())), "each is like every other");
+    }
+
+    #[test]
+    fn inotify_is_told_from_others_by_what_it_watches_and_stays_itself_when_that_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let watch = |path: &Path| {
+            let queue = inotify::init(inotify::CreateFlags::CLOEXEC).unwrap();
+            inotify::add_watch(&queue, path, inotify::WatchFlags::CREATE).unwrap();
+            queue
+        };
+        let (ours, other) = (watch(folder.path()), watch(Path::new("/")));
+        let epoll = rustix::event::epoll::create(rustix::event::epoll::CreateFlags::CLOEXEC).unwrap();
+        let identity = FileIdentity::of(ours.as_fd()).unwrap();
+        let is_ours = |fd: &OwnedFd| identity.is_of(fd.as_fd());
+        assert!(is_ours(&ours) && is_ours(&ours.try_clone().unwrap()));
+        assert!(!is_ours(&other) && !is_ours(&epoll));
+        drop(folder);
+        assert!(is_ours(&ours) && !is_ours(&other) && !is_ours(&epoll));
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod carried;
 mod catch_up;
 mod copies;
 mod counts;
+mod courtesy;
 mod datagrams;
 mod deaths;
 mod debts;

@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, socket_timeout};
 
 use crate::carried::Carried;
+use crate::courtesy::Courtesy;
 use crate::endpoint::{Endpoint, Reader};
 use crate::inside::Inside;
 use crate::lock::Held;
@@ -34,11 +35,14 @@ pub(crate) struct Waiting<'a> {
     looks: u32,
     has_slept: bool,
     started: Option<Started>,
+    courtesy: Courtesy,
 }
 
 struct Started {
     at: Instant,
     spin: Option<Duration>,
+    /// How long others had had the core at `at`: what they have is not spun.
+    given: Duration,
     socket_looked_at: Instant,
     /// When the call ends, if its socket has a time-out.
     ends_at: Option<Instant>,
@@ -47,7 +51,7 @@ struct Started {
 
 impl<'a> Waiting<'a> {
     pub(crate) fn new(inside: Inside<'a>, waits: bool) -> Self {
-        Waiting { inside, waits, looks: 0, has_slept: false, started: None }
+        Waiting { inside, waits, looks: 0, has_slept: false, started: None, courtesy: Courtesy::new(1) }
     }
 
     /// Whether the socket is to be looked at beside the window.
@@ -82,11 +86,13 @@ impl<'a> Waiting<'a> {
                 Spin::For(spin) => Some(spin / (1 << shift)),
                 Spin::Forever => None,
             },
+            given: self.courtesy.given(),
             socket_looked_at: now,
             ends_at: None,
             is_socket_due: false,
         });
-        let is_spent = started.spin.is_some_and(|spin| now - started.at >= spin);
+        let given = self.courtesy.given() - started.given;
+        let is_spent = started.spin.is_some_and(|spin| now - started.at >= spin + given);
         if !is_spent || !started.is_socket_due {
             // Before it sleeps it looks at everything once.
             let is_due = is_spent || now - started.socket_looked_at >= SOCKET_EVERY;
@@ -94,9 +100,15 @@ impl<'a> Waiting<'a> {
                 started.socket_looked_at = now;
             }
             started.is_socket_due = is_due;
-            return self.stay(endpoint, reader);
+            // A user who has it spin for ever has a core for it.
+            let is_courteous = started.spin.is_some() && !is_spent;
+            let pause = self.stay(endpoint, reader);
+            if is_courteous {
+                self.courtesy.give_way();
+            }
+            return pause;
         }
-        let (began, most) = (started.at, self.inside.process().rules().spin);
+        let (began, most) = (started.at + given, self.inside.process().rules().spin);
         drop(reader);
         let pause = self.sleep(endpoint);
         // What comes while it would have spun, or goes to sleep and wakes, would have been seen by a longer spin: else who once spins too short does for ever.
@@ -125,7 +137,7 @@ impl<'a> Waiting<'a> {
         self.has_slept = true;
         let slept = self.sleep_until(endpoint, ends_at, now);
         if let Some(started) = &mut self.started {
-            started.at = Instant::now();
+            (started.at, started.given) = (Instant::now(), self.courtesy.given());
             started.is_socket_due = true;
         }
         match slept {

@@ -10,6 +10,7 @@ use rustix::net::sockopt::{Timeout, socket_timeout};
 use super::rest::Waited;
 use super::socket::{DatagramSocket, Reader};
 use crate::carried::Carried;
+use crate::courtesy::Courtesy;
 use crate::lock::Held;
 use crate::process::Process;
 use crate::rung_sleep::sleep_rung;
@@ -36,12 +37,15 @@ pub(crate) struct Waiting<'a> {
     /// Whether the kernel is looked at beside windows. The first look is at everything that there is.
     is_kernel_due: bool,
     started: Option<Started>,
+    courtesy: Courtesy,
 }
 
 struct Started {
     at: Instant,
     spins_since: Instant,
     kernel_looked_at: Instant,
+    /// How long others had had the core at `spins_since`: what they have is not spun.
+    given: Duration,
     is_last_look: bool,
 }
 
@@ -57,6 +61,7 @@ impl<'a> Waiting<'a> {
             has_slept: false,
             is_kernel_due,
             started: None,
+            courtesy: Courtesy::new(1),
         }
     }
 
@@ -89,12 +94,16 @@ impl<'a> Waiting<'a> {
         }
         std::hint::spin_loop();
         self.looks += 1;
+        let mut is_courteous = false;
         if self.looks.is_multiple_of(LOOKS) || self.is_kernel_due {
             let now = Instant::now();
-            let fresh = Started { at: now, spins_since: now, kernel_looked_at: now, is_last_look: false };
+            let had = self.courtesy.given();
+            let fresh =
+                Started { at: now, spins_since: now, kernel_looked_at: now, given: had, is_last_look: false };
             let started = self.started.get_or_insert(fresh);
             let spin = self.process.rules().spin;
-            let is_spent = reader.rest.spin(spin).is_some_and(|spin| now - started.spins_since >= spin);
+            let (budget, given) = (reader.rest.spin(spin), had - started.given);
+            let is_spent = budget.is_some_and(|spin| now - started.spins_since >= spin + given);
             if is_spent && started.is_last_look {
                 let Reader { rest, incoming, .. } = &mut *reader;
                 rest.note_wait(incoming, Waited::Slept, spin);
@@ -104,6 +113,8 @@ impl<'a> Waiting<'a> {
             // Before it sleeps it looks at everything once.
             self.is_kernel_due = is_spent || now - started.kernel_looked_at >= KERNEL_EVERY;
             started.is_last_look = is_spent;
+            // A user who has it spin for ever has a core for it.
+            is_courteous = budget.is_some() && !is_spent;
             if self.is_kernel_due {
                 started.kernel_looked_at = now;
             }
@@ -111,6 +122,9 @@ impl<'a> Waiting<'a> {
         drop(reader);
         if own.wanted.load(Ordering::Relaxed) > 0 {
             std::thread::yield_now();
+        }
+        if is_courteous {
+            self.courtesy.give_way();
         }
         Pause::Again
     }
@@ -135,6 +149,7 @@ impl<'a> Waiting<'a> {
         self.is_kernel_due = true;
         if let Some(started) = &mut self.started {
             (started.spins_since, started.kernel_looked_at, started.is_last_look) = (now, now, false);
+            started.given = self.courtesy.given();
         }
         match slept {
             Err(Errno::INTR) if ends_at.is_none() && self.process.restarts_calls() => Pause::Again,

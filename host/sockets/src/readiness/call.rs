@@ -12,6 +12,8 @@ pub(crate) const SPIN_ASK_EVERY: Duration = Duration::from_micros(20);
 pub(crate) const UNRUNG_SLEEP: Duration = Duration::from_millis(1);
 /// Looks at windows between two looks at the clock.
 pub(crate) const LOOKS_PER_TIME: u32 = 8;
+/// Looks at the clock after which a call first gives its core to others that want it: about a microsecond.
+pub(crate) const LOOKS_GIVEN: u32 = 4;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {

@@ -12,10 +12,11 @@ use rustix::io::Errno;
 use smallvec::SmallVec;
 
 use super::budget::Budget;
-use super::call::{ASK_EVERY, Call, LOOKS_PER_TIME, SPIN_ASK_EVERY, UNRUNG_SLEEP};
+use super::call::{ASK_EVERY, Call, LOOKS_GIVEN, LOOKS_PER_TIME, SPIN_ASK_EVERY, UNRUNG_SLEEP};
 use super::entry::PollEntry;
 use super::kernel::PollKernel;
 use super::watched::{Connections, Found, Sleeper, Watched};
+use crate::courtesy::Courtesy;
 
 /// `POLLIN` and `POLLRDNORM`.
 const READABLE: i16 = 0x41;
@@ -127,14 +128,14 @@ impl<'a, C: Connections> Listed<'a, C> {
     ) -> Result<usize, Errno> {
         // A clock costs as much as a look.
         let mut now = call.start;
-        let mut has_waited = false;
+        let (mut has_waited, mut courtesy) = (false, Courtesy::new(LOOKS_GIVEN));
         let ready = loop {
             let ready = self.look(entries, kernel, now)?;
             if ready > 0 || call.is_over(kernel.now()) {
                 break ready;
             }
             has_waited = true;
-            if let ControlFlow::Break(ready) = self.spin(entries, kernel, &call, spin)? {
+            if let ControlFlow::Break(ready) = self.spin(entries, kernel, &call, spin, &mut courtesy)? {
                 break ready;
             }
             if let ControlFlow::Break(ready) = self.sleep(entries, kernel, &call, sleeper())? {
@@ -143,7 +144,8 @@ impl<'a, C: Connections> Listed<'a, C> {
             now = kernel.now();
         };
         if has_waited {
-            MEMORY.with(|memory| memory.budget.waited(spin, kernel.now().saturating_sub(call.start)));
+            let waited = kernel.now().saturating_sub(call.start).saturating_sub(courtesy.given());
+            MEMORY.with(|memory| memory.budget.waited(spin, waited));
         }
         Ok(ready)
     }
@@ -210,11 +212,14 @@ impl<'a, C: Connections> Listed<'a, C> {
         kernel: &mut impl PollKernel,
         call: &Call,
         spin: Spin,
+        courtesy: &mut Courtesy,
     ) -> Result<ControlFlow<usize>, Errno> {
         let budget = MEMORY.with(|memory| memory.budget.now(spin));
         let start = kernel.now();
         let (mut now, mut asked_at) = (start, start);
-        while budget.is_none_or(|budget| now.saturating_sub(start) < budget) {
+        // What others have of the core is not spun.
+        let had = courtesy.given();
+        while budget.is_none_or(|budget| now.saturating_sub(start) < budget + (courtesy.given() - had)) {
             for _ in 0..LOOKS_PER_TIME {
                 if self.has_news(entries) {
                     return self.look(entries, kernel, kernel.now()).map(ControlFlow::Break);
@@ -232,6 +237,10 @@ impl<'a, C: Connections> Listed<'a, C> {
                 if kernel.is_interrupted() {
                     break;
                 }
+            }
+            // A user who has it spin for ever has a core for it.
+            if budget.is_some() {
+                courtesy.give_way();
             }
         }
         Ok(ControlFlow::Continue(()))

@@ -9,11 +9,12 @@ use beeline_socket_rules::Spin;
 use rustix::event::epoll::Event;
 use rustix::io::Errno;
 
-use super::call::{ASK_EVERY, Call, LOOKS_PER_TIME, SPIN_ASK_EVERY, UNRUNG_SLEEP};
+use super::call::{ASK_EVERY, Call, LOOKS_GIVEN, LOOKS_PER_TIME, SPIN_ASK_EVERY, UNRUNG_SLEEP};
 use super::kernel::EpollKernel;
 use super::members::join;
 use super::set::Set;
 use super::watched::Watched;
+use crate::courtesy::Courtesy;
 use crate::poll::poll_for;
 
 /// What a sleep ended in: the call's result, or another look.
@@ -61,7 +62,7 @@ impl<W: Watched> Set<W> {
         spin: Spin,
     ) -> Result<usize, Errno> {
         let call = Call::new(kernel, limit);
-        let mut has_waited = false;
+        let (mut has_waited, mut courtesy) = (false, Courtesy::new(LOOKS_GIVEN));
         let ready = loop {
             self.serve(kernel.epoll());
             if self.has_active() {
@@ -70,7 +71,7 @@ impl<W: Watched> Set<W> {
                     break ready;
                 }
                 has_waited = true;
-                if let ControlFlow::Break(ready) = self.spin(kernel, out, &call, spin)? {
+                if let ControlFlow::Break(ready) = self.spin(kernel, out, &call, spin, &mut courtesy)? {
                     break ready;
                 }
             }
@@ -79,7 +80,8 @@ impl<W: Watched> Set<W> {
             }
         };
         if has_waited {
-            self.budget.waited(spin, kernel.now().saturating_sub(call.start));
+            let waited = kernel.now().saturating_sub(call.start);
+            self.budget.waited(spin, waited.saturating_sub(courtesy.given()));
         }
         Ok(ready)
     }
@@ -170,11 +172,14 @@ impl<W: Watched> Set<W> {
         out: &mut [Event],
         call: &Call,
         spin: Spin,
+        courtesy: &mut Courtesy,
     ) -> Result<ControlFlow<usize>, Errno> {
         let budget = self.budget.now(spin);
         let start = kernel.now();
         let (mut now, mut asked_at) = (start, start);
-        while budget.is_none_or(|budget| now.saturating_sub(start) < budget) {
+        // What others have of the core is not spun.
+        let had = courtesy.given();
+        while budget.is_none_or(|budget| now.saturating_sub(start) < budget + (courtesy.given() - had)) {
             for _ in 0..LOOKS_PER_TIME {
                 let (ready, _) = self.lock().take(out, 0, usize::MAX);
                 if ready > 0 {
@@ -199,6 +204,10 @@ impl<W: Watched> Set<W> {
                 if is_interrupted || !self.has_active() {
                     break;
                 }
+            }
+            // A user who has it spin for ever has a core for it.
+            if budget.is_some() {
+                courtesy.give_way();
             }
         }
         Ok(ControlFlow::Continue(()))

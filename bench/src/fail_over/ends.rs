@@ -12,7 +12,7 @@ use crate::BenchError;
 const EVERY: Duration = Duration::from_micros(200);
 const MESSAGE_BYTES: usize = 256;
 /// Of the clock that all processes have in common.
-pub(super) fn now_ns() -> u64 {
+pub(crate) fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

@@ -14,12 +14,11 @@ mod script;
 use std::fs;
 use std::time::{Duration, Instant};
 
-pub(crate) use ends::{flow, sink};
+pub(crate) use ends::{flow, now_ns, sink};
 
 use crate::figure::Row;
 use crate::programs::{Ended, Ground, Job, Running, Share, Tools, Way, free_port};
 use crate::{BenchError, Bound, Check, Figure, Missing, Report, Settings};
-use ends::now_ns;
 use rival::Wires;
 use scribbles::Windows;
 use script::{CONNECTIONS, Changes, DOWN_AT, LASTS, Said, Stalls, UP_AT};

@@ -1,5 +1,6 @@
 //! What is measured of each program, and what is made of what its client says.
 
+use super::datagrams::{one_way, there_and_back, to_group};
 use super::measured::{LIMIT, MICROSECOND, Measured, Place, needed, number, own_end};
 use super::round_trips::{AT_ONCE, cores, ping_pong, sockperf, sockperf_between_hosts};
 use crate::BenchError;
@@ -69,6 +70,12 @@ pub(super) const CASES: &[Case] = &[
     case("sockperf, a message in 200 us, spin = 0", SOCKPERF, 1.0, |place| sockperf(place, Some("0"), 5000)),
     case("64 B there and back, 1 thread", &[], 1.0, |place| ping_pong(place, 1)),
     case("64 B there and back, a thread for each core", &[], 1.0, |place| ping_pong(place, cores())),
+    case("UDP, 64 B there and back, spin = forever", &[], 10.0, |place| {
+        there_and_back(place, Some("forever"))
+    }),
+    case("UDP, 64 B there and back", &[], 1.0, |place| there_and_back(place, None)),
+    case("UDP, 64 B one way", &[], 4.0, one_way),
+    case("UDP, 64 B in 40 us to a group of 3", &[], 1.0, to_group),
     case("connect and accept", &[], 0.8, connect),
     Case { rate_is_waste: true, ..case("1,000 idle connections", &[], 0.0, idle) },
 ];

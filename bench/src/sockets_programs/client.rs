@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
-use super::ping_pong;
+use super::measured::tell;
+use super::{datagrams, ping_pong};
 use crate::{BenchError, fail_over};
 
 /// GETs of a client, after some that are not counted.
@@ -27,7 +28,7 @@ const WRITES_A_LOOK: usize = 64;
 /// What an end plays.
 #[derive(Args, Clone, Debug)]
 pub struct ClientArgs {
-    /// memcached, connect, accept, idle, hold, write, read, ask, answer, flow, sink
+    /// memcached, connect, accept, idle, hold, write, read, ask, answer, flow, sink, udp-ask, udp-answer, udp-flood, udp-hear
     role: String,
     port: u16,
     /// Bytes of each call of `write` and `read`.
@@ -36,6 +37,15 @@ pub struct ClientArgs {
     /// Connections of `ask` and `answer`, each with a thread of its own.
     #[arg(long, default_value_t = 1)]
     threads: usize,
+    /// Port of the group of `udp-flood` and `udp-hear`; without it, they have none.
+    #[arg(long)]
+    group: Option<u16>,
+    /// Ports of the other members to which `udp-flood` sends.
+    #[arg(long, value_delimiter = ',')]
+    ends: Vec<u16>,
+    /// Microseconds between two datagrams of `udp-flood`.
+    #[arg(long, default_value_t = 0)]
+    every_us: u64,
     /// Address of `flow` and `sink`.
     #[arg(long, default_value = "127.0.0.1")]
     host: IpAddr,
@@ -59,16 +69,13 @@ pub fn be_client(args: &ClientArgs) -> Result<(), BenchError> {
         "flow" => fail_over::flow((args.host, args.port)),
         "sink" => fail_over::sink((args.host, args.port)),
         "answer" => ping_pong::answer(&TcpListener::bind(at)?, args.threads),
+        "udp-ask" => datagrams::ask(args.port),
+        "udp-answer" => datagrams::answer(args.port),
+        "udp-flood" => {
+            datagrams::flood(args.port, args.group, &args.ends, Duration::from_micros(args.every_us))
+        }
+        "udp-hear" => datagrams::hear(args.port, args.group),
         other => Err(BenchError::Unknown(other.to_owned())),
-    }
-}
-
-fn tell(mut times: Vec<Duration>, took: Duration) {
-    println!("a second: {:.1}", times.len() as f64 / took.as_secs_f64());
-    times.sort_unstable();
-    for (name, fraction) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)] {
-        let at = (times.len() as f64 * fraction) as usize;
-        println!("{name}: {}", times[at.min(times.len() - 1)].as_nanos());
     }
 }
 

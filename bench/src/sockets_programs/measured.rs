@@ -62,6 +62,16 @@ impl Measured {
     }
 }
 
+/// Says how many there were a second and what they took, as [`number`] finds it.
+pub(super) fn tell(mut times: Vec<Duration>, took: Duration) {
+    println!("a second: {:.1}", times.len() as f64 / took.as_secs_f64());
+    times.sort_unstable();
+    for (name, fraction) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)] {
+        let at = (times.len() as f64 * fraction) as usize;
+        println!("{name}: {}", times[at.min(times.len() - 1)].as_nanos());
+    }
+}
+
 /// This program as an end: what it says is in nanoseconds.
 pub(super) fn own_end(place: &Place<'_>, words: &str, port: u16) -> Job {
     let program = place.settings.program.path().to_string_lossy().into_owned();

@@ -5,6 +5,7 @@
 
 mod cases;
 mod client;
+mod datagrams;
 mod measured;
 mod ping_pong;
 mod round_trips;

@@ -81,9 +81,12 @@ impl<'a> Waiting<'a> {
         self.looks == 0
     }
 
-    /// How long it spun for what it waited for, if it found nothing at first and did not sleep.
+    /// How long it spun for what it waited for, if it found nothing at first and did not sleep. What others had of the core is not spun.
     pub(crate) fn spun(&self) -> Option<Waited> {
-        let spun = || self.started.as_ref().map_or(Duration::ZERO, |started| started.at.elapsed());
+        let given = self.courtesy.given();
+        let spun = || {
+            self.started.as_ref().map_or(Duration::ZERO, |started| started.at.elapsed().saturating_sub(given))
+        };
         (self.looks > 0 && !self.has_slept).then(|| Waited::Spun(spun()))
     }
 

@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 const SHORT: Duration = Duration::from_micros(1);
 /// Longer than threads have the core that exchange messages.
 const LONG: Duration = Duration::from_micros(200);
+/// What a yield took counts for at most so much.
+const MOST_COUNTED: Duration = Duration::from_millis(10);
 /// How many times as long as a yield took the core is kept, so that such yields cost one part in so many.
 const KEPT_TIMES: u32 = 32;
 
@@ -38,9 +40,14 @@ impl Courtesy {
         Courtesy { times: 0, next: every, every, given: Duration::ZERO }
     }
 
-    /// How long others had the core.
+    /// How long others had the core, for a moment each time.
     pub(crate) fn given(&self) -> Duration {
         self.given
+    }
+
+    /// Behind a sleep: it looks for a microsecond again before it gives way.
+    pub(crate) fn begin_anew(&mut self) {
+        (self.times, self.next) = (0, self.every);
     }
 
     /// Has others run, if some want the core.
@@ -48,24 +55,22 @@ impl Courtesy {
     pub(crate) fn give_way(&mut self) {
         self.times = self.times.saturating_add(1);
         if self.times >= self.next {
-            self.give_way_by(std::thread::yield_now);
+            let began = Instant::now();
+            if KEEPS_UNTIL.get().is_none_or(|until| began >= until) {
+                std::thread::yield_now();
+                self.note(began.elapsed(), began);
+            }
         }
     }
 
-    fn give_way_by(&mut self, give: impl FnOnce()) {
-        self.next = self.times.saturating_mul(2);
-        let began = Instant::now();
-        if KEEPS_UNTIL.get().is_some_and(|until| began < until) {
-            return;
-        }
-        give();
-        let took = began.elapsed();
-        self.given += took;
-        if took >= SHORT {
-            self.next = self.times.saturating_add(self.every);
-        }
-        if took >= LONG {
-            KEEPS_UNTIL.set(began.checked_add(took * KEPT_TIMES));
+    /// A yield that began then took so long.
+    fn note(&mut self, took: Duration, began: Instant) {
+        self.next = self.times.saturating_add(if took < SHORT { self.times } else { self.every });
+        if took < LONG {
+            self.given += took;
+        } else {
+            // A process that was stopped meanwhile keeps nothing for hours.
+            KEEPS_UNTIL.set(began.checked_add(took.min(MOST_COUNTED) * KEPT_TIMES));
         }
     }
 }
@@ -74,41 +79,49 @@ impl Courtesy {
 mod tests {
     use super::*;
 
-    /// How often it gives way of so many times, if others run so long each time.
-    fn given(times: u32, others_run: Duration) -> u32 {
-        let (mut courtesy, mut given) = (Courtesy::new(1), 0);
-        for _ in 0..times {
-            courtesy.times += 1;
-            if courtesy.times < courtesy.next {
-                continue;
-            }
-            courtesy.give_way_by(|| {
-                given += 1;
-                let began = Instant::now();
-                while began.elapsed() < others_run {
-                    std::hint::spin_loop();
+    /// At which of so many times it gives way, if each yield takes so long.
+    fn given(times: u32, every: u32, took: Duration) -> Vec<u32> {
+        KEEPS_UNTIL.set(None);
+        let (mut courtesy, now) = (Courtesy::new(every), Instant::now());
+        (1..=times)
+            .filter(|_| {
+                courtesy.times += 1;
+                let gives = courtesy.times >= courtesy.next && KEEPS_UNTIL.get().is_none();
+                if gives {
+                    courtesy.note(took, now);
                 }
-            });
-        }
-        assert!(courtesy.given() >= others_run * given);
-        given
+                gives
+            })
+            .collect()
+    }
+
+    #[test]
+    fn core_that_nobody_wants_is_given_less_and_less_often() {
+        assert_eq!(given(50, 1, Duration::ZERO), [1, 2, 4, 8, 16, 32]);
+        assert_eq!(given(50, 4, Duration::ZERO), [4, 8, 16, 32]);
     }
 
     #[test]
     fn core_is_given_each_time_while_others_use_it_for_a_moment() {
-        KEEPS_UNTIL.set(None);
-        let begun = Instant::now();
-        // A machine that stops this thread for as long as that has it keep its core.
-        assert!(given(20, 2 * SHORT) == 20 || begun.elapsed() >= LONG);
+        assert_eq!(given(20, 1, SHORT), Vec::from_iter(1..=20));
+        assert_eq!(given(20, 4, SHORT), [4, 8, 12, 16, 20]);
     }
 
     #[test]
-    fn core_is_kept_behind_a_yield_that_took_long() {
+    fn core_is_kept_behind_a_yield_that_took_long_and_not_for_hours() {
+        assert_eq!(given(20, 1, LONG), [1]);
+        let (mut courtesy, began) = (Courtesy::new(1), Instant::now());
+        courtesy.note(2 * LONG, began);
+        assert_eq!(KEEPS_UNTIL.get(), Some(began + 2 * LONG * KEPT_TIMES));
+        courtesy.note(Duration::from_secs(3600), began);
+        assert_eq!(KEEPS_UNTIL.get(), Some(began + MOST_COUNTED * KEPT_TIMES));
+        assert_eq!(courtesy.given(), Duration::ZERO, "as if it had slept");
+        KEEPS_UNTIL.set(Some(Instant::now() + Duration::from_secs(60)));
+        (0..100).for_each(|_| courtesy.give_way());
+        assert_eq!(courtesy.given(), Duration::ZERO);
         KEEPS_UNTIL.set(None);
-        assert_eq!(given(1, LONG), 1);
-        KEEPS_UNTIL.set(KEEPS_UNTIL.get().map(|until| until + Duration::from_secs(60)));
-        assert_eq!(given(20, LONG), 0, "also of the next wait of the thread");
-        KEEPS_UNTIL.set(Some(Instant::now()));
-        assert_eq!(given(1, SHORT), 1);
+        courtesy.begin_anew();
+        courtesy.give_way();
+        assert!(courtesy.given() > Duration::ZERO || KEEPS_UNTIL.get().is_some());
     }
 }

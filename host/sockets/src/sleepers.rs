@@ -348,25 +348,28 @@ mod tests {
 
     #[test]
     fn sleeper_is_rung_that_has_the_number_of_one_that_was_rung_before() {
-        let region = Region::private(memory_bytes(1));
-        let (here, there) = (PairMemory::new(region.clone(), 1, 0), PairMemory::new(region, 1, 1));
-        let mut ids = Vec::new();
-        for _ in 0..3 {
-            let bell = OwnBell::new().unwrap();
-            bell.join(&here);
-            let sender_s = there.other_sleeper(bell.id);
-            assert!(sender_s.to_ring(&there).is_none(), "it is awake");
-            bell.announce();
-            let to_ring = sender_s.to_ring(&there).unwrap();
-            assert_eq!(sender_s.address(), bell.address());
-            assert!(sender_s.to_ring(&there).is_some(), "a ring that failed is made again");
-            sender_s.rang(&there, &to_ring);
-            assert!(sender_s.to_ring(&there).is_none(), "once for an announcement");
-            bell.withdraw();
-            bell.leave(&here);
-            ids.push(bell.id);
-        }
-        assert_eq!(ids, [ids[0]; 3], "the number is used again");
+        // Alone: numbers are those of the process, and other tests use some.
+        test_in_child(|| {
+            let region = Region::private(memory_bytes(1));
+            let (here, there) = (PairMemory::new(region.clone(), 1, 0), PairMemory::new(region, 1, 1));
+            let mut ids = Vec::new();
+            for _ in 0..3 {
+                let bell = OwnBell::new().unwrap();
+                bell.join(&here);
+                let sender_s = there.other_sleeper(bell.id);
+                assert!(sender_s.to_ring(&there).is_none(), "it is awake");
+                bell.announce();
+                let to_ring = sender_s.to_ring(&there).unwrap();
+                assert_eq!(sender_s.address(), bell.address());
+                assert!(sender_s.to_ring(&there).is_some(), "a ring that failed is made again");
+                sender_s.rang(&there, &to_ring);
+                assert!(sender_s.to_ring(&there).is_none(), "once for an announcement");
+                bell.withdraw();
+                bell.leave(&here);
+                ids.push(bell.id);
+            }
+            assert_eq!(ids, [ids[0]; 3], "the number is used again");
+        });
     }
 
     #[test]

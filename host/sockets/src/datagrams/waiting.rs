@@ -106,7 +106,7 @@ impl<'a> Waiting<'a> {
             let started = self.started.get_or_insert(fresh);
             let spin = self.process.rules().spin;
             let (budget, given) = (reader.rest.spin(spin), had - started.given);
-            let is_spent = budget.is_some_and(|spin| now - started.spins_since >= spin + given);
+            let is_spent = budget.is_some_and(|spin| now - started.spins_since >= spin + given.min(4 * spin));
             if is_spent && started.is_last_look {
                 let Reader { rest, incoming, .. } = &mut *reader;
                 rest.note_wait(incoming, Waited::Slept, spin);
@@ -152,6 +152,7 @@ impl<'a> Waiting<'a> {
         self.is_kernel_due = true;
         if let Some(started) = &mut self.started {
             (started.spins_since, started.kernel_looked_at, started.is_last_look) = (now, now, false);
+            self.courtesy.begin_anew();
             started.given = self.courtesy.given();
         }
         match slept {

@@ -9,12 +9,14 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// Nobody else ran.
+/// A yield that took less found nobody who wanted the core.
 const SHORT: Duration = Duration::from_micros(1);
 /// Longer than threads have the core that exchange messages.
 const LONG: Duration = Duration::from_micros(200);
 /// What a yield took counts for at most so much.
 const MOST_COUNTED: Duration = Duration::from_millis(10);
+/// A spin lasts longer by what others have of the core, at most so many times as long.
+const MOST_EXTENDED: u32 = 4;
 /// How many times as long as a yield took the core is kept, so that such yields cost one part in so many.
 const KEPT_TIMES: u32 = 32;
 
@@ -31,36 +33,53 @@ pub(crate) struct Courtesy {
     next: u32,
     /// Times between two, where somebody wants the core.
     every: u32,
+    /// How long others had the core, and how long when it last began to spin.
     given: Duration,
+    given_before: Duration,
 }
 
 impl Courtesy {
-    /// For a wait that says once in about a microsecond divided by `every` that it could give way.
+    /// For a wait that calls [`Courtesy::give_way`] `every` times in about a microsecond.
     pub(crate) const fn new(every: u32) -> Self {
-        Courtesy { times: 0, next: every, every, given: Duration::ZERO }
+        Courtesy { times: 0, next: every, every, given: Duration::ZERO, given_before: Duration::ZERO }
     }
 
-    /// How long others had the core, for a moment each time.
+    /// How long others had the core in this wait, without yields that took long.
     pub(crate) fn given(&self) -> Duration {
         self.given
     }
 
+    /// The same since it last began to spin: what others have of the core is not spun.
+    pub(crate) fn given_in_this_spin(&self) -> Duration {
+        self.given - self.given_before
+    }
+
+    /// How long a spin of so long lasts by the clock. A call with a time-out is not late by much, however often others have the core.
+    pub(crate) fn extended(&self, spin: Duration) -> Duration {
+        spin + self.given_in_this_spin().min(MOST_EXTENDED * spin)
+    }
+
     /// Behind a sleep: it looks for a microsecond again before it gives way.
-    pub(crate) fn begin_anew(&mut self) {
-        (self.times, self.next) = (0, self.every);
+    pub(crate) fn begin_to_spin(&mut self) {
+        (self.times, self.next, self.given_before) = (0, self.every, self.given);
     }
 
     /// Has others run, if some want the core.
     #[inline]
     pub(crate) fn give_way(&mut self) {
-        self.times = self.times.saturating_add(1);
-        if self.times >= self.next {
+        if self.is_time() {
             let began = Instant::now();
-            if KEEPS_UNTIL.get().is_none_or(|until| began >= until) {
+            if !is_kept(began) {
                 std::thread::yield_now();
                 self.note(began.elapsed(), began);
             }
         }
+    }
+
+    #[inline]
+    fn is_time(&mut self) -> bool {
+        self.times = self.times.saturating_add(1);
+        self.times >= self.next
     }
 
     /// A yield that began then took so long.
@@ -75,6 +94,11 @@ impl Courtesy {
     }
 }
 
+/// Whether this thread gives its core to nobody for now.
+fn is_kept(now: Instant) -> bool {
+    KEEPS_UNTIL.get().is_some_and(|until| now < until)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,8 +109,7 @@ mod tests {
         let (mut courtesy, now) = (Courtesy::new(every), Instant::now());
         (1..=times)
             .filter(|_| {
-                courtesy.times += 1;
-                let gives = courtesy.times >= courtesy.next && KEEPS_UNTIL.get().is_none();
+                let gives = courtesy.is_time() && !is_kept(now);
                 if gives {
                     courtesy.note(took, now);
                 }
@@ -108,6 +131,18 @@ mod tests {
     }
 
     #[test]
+    fn spin_lasts_longer_by_what_others_had_in_it_up_to_four_times_as_long() {
+        let (mut courtesy, now, spin) = (Courtesy::new(1), Instant::now(), 10 * SHORT);
+        courtesy.note(3 * SHORT, now);
+        courtesy.note(4 * SHORT, now);
+        assert_eq!((courtesy.extended(spin), courtesy.given()), (17 * SHORT, 7 * SHORT));
+        courtesy.begin_to_spin();
+        assert_eq!((courtesy.extended(spin), courtesy.given()), (spin, 7 * SHORT));
+        courtesy.note(50 * SHORT, now);
+        assert_eq!(courtesy.extended(spin), 5 * spin);
+    }
+
+    #[test]
     fn core_is_kept_behind_a_yield_that_took_long_and_not_for_hours() {
         assert_eq!(given(20, 1, LONG), [1]);
         let (mut courtesy, began) = (Courtesy::new(1), Instant::now());
@@ -120,7 +155,7 @@ mod tests {
         (0..100).for_each(|_| courtesy.give_way());
         assert_eq!(courtesy.given(), Duration::ZERO);
         KEEPS_UNTIL.set(None);
-        courtesy.begin_anew();
+        courtesy.begin_to_spin();
         courtesy.give_way();
         assert!(courtesy.given() > Duration::ZERO || KEEPS_UNTIL.get().is_some());
     }

@@ -41,8 +41,6 @@ pub(crate) struct Waiting<'a> {
 struct Started {
     at: Instant,
     spin: Option<Duration>,
-    /// How long others had had the core at `at`: what they have is not spun.
-    given: Duration,
     socket_looked_at: Instant,
     /// When the call ends, if its socket has a time-out.
     ends_at: Option<Instant>,
@@ -86,14 +84,11 @@ impl<'a> Waiting<'a> {
                 Spin::For(spin) => Some(spin / (1 << shift)),
                 Spin::Forever => None,
             },
-            given: self.courtesy.given(),
             socket_looked_at: now,
             ends_at: None,
             is_socket_due: false,
         });
-        let given = self.courtesy.given() - started.given;
-        // A call with a time-out is not late by much, however often others have the core.
-        let is_spent = started.spin.is_some_and(|spin| now - started.at >= spin + given.min(4 * spin));
+        let is_spent = started.spin.is_some_and(|spin| now - started.at >= self.courtesy.extended(spin));
         if !is_spent || !started.is_socket_due {
             // Before it sleeps it looks at everything once.
             let is_due = is_spent || now - started.socket_looked_at >= SOCKET_EVERY;
@@ -109,7 +104,8 @@ impl<'a> Waiting<'a> {
             }
             return pause;
         }
-        let (began, most) = (started.at + given, self.inside.process().rules().spin);
+        let (began, most) =
+            (started.at + self.courtesy.given_in_this_spin(), self.inside.process().rules().spin);
         drop(reader);
         let pause = self.sleep(endpoint);
         // What comes while it would have spun, or goes to sleep and wakes, would have been seen by a longer spin: else who once spins too short does for ever.
@@ -138,8 +134,8 @@ impl<'a> Waiting<'a> {
         self.has_slept = true;
         let slept = self.sleep_until(endpoint, ends_at, now);
         if let Some(started) = &mut self.started {
-            self.courtesy.begin_anew();
-            (started.at, started.given) = (Instant::now(), self.courtesy.given());
+            self.courtesy.begin_to_spin();
+            started.at = Instant::now();
             started.is_socket_due = true;
         }
         match slept {

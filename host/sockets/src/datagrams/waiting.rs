@@ -44,8 +44,6 @@ struct Started {
     at: Instant,
     spins_since: Instant,
     kernel_looked_at: Instant,
-    /// How long others had had the core at `spins_since`: what they have is not spun.
-    given: Duration,
     is_last_look: bool,
 }
 
@@ -100,13 +98,12 @@ impl<'a> Waiting<'a> {
         let mut is_courteous = false;
         if self.looks.is_multiple_of(LOOKS) || self.is_kernel_due {
             let now = Instant::now();
-            let had = self.courtesy.given();
-            let fresh =
-                Started { at: now, spins_since: now, kernel_looked_at: now, given: had, is_last_look: false };
+            let fresh = Started { at: now, spins_since: now, kernel_looked_at: now, is_last_look: false };
             let started = self.started.get_or_insert(fresh);
             let spin = self.process.rules().spin;
-            let (budget, given) = (reader.rest.spin(spin), had - started.given);
-            let is_spent = budget.is_some_and(|spin| now - started.spins_since >= spin + given.min(4 * spin));
+            let budget = reader.rest.spin(spin);
+            let is_spent =
+                budget.is_some_and(|spin| now - started.spins_since >= self.courtesy.extended(spin));
             if is_spent && started.is_last_look {
                 let Reader { rest, incoming, .. } = &mut *reader;
                 rest.note_wait(incoming, Waited::Slept, spin);
@@ -152,8 +149,7 @@ impl<'a> Waiting<'a> {
         self.is_kernel_due = true;
         if let Some(started) = &mut self.started {
             (started.spins_since, started.kernel_looked_at, started.is_last_look) = (now, now, false);
-            self.courtesy.begin_anew();
-            started.given = self.courtesy.given();
+            self.courtesy.begin_to_spin();
         }
         match slept {
             Err(Errno::INTR) if ends_at.is_none() && self.process.restarts_calls() => Pause::Again,

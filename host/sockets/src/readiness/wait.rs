@@ -177,10 +177,8 @@ impl<W: Watched> Set<W> {
         let budget = self.budget.now(spin);
         let start = kernel.now();
         let (mut now, mut asked_at) = (start, start);
-        // What others have of the core is not spun.
-        let had = courtesy.given();
-        courtesy.begin_anew();
-        while budget.is_none_or(|budget| now.saturating_sub(start) < budget + (courtesy.given() - had)) {
+        courtesy.begin_to_spin();
+        while budget.is_none_or(|budget| now.saturating_sub(start) < courtesy.extended(budget)) {
             for _ in 0..LOOKS_PER_TIME {
                 let (ready, _) = self.lock().take(out, 0, usize::MAX);
                 if ready > 0 {

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+use rustix::fs::{OFlags, fcntl_getfl};
 
 use crate::DomainConfig;
 use crate::descriptor::Descriptor;
@@ -165,6 +166,10 @@ impl Watch {
         let _ = rustix::event::poll(&mut [PollFd::new(&queue, PollFlags::IN)], Some(&limit));
         // Its number may have become another file's meanwhile, from which nothing may be read.
         let Some(queue) = live() else { return };
+        // One of the program's that watches nothing is like ours whose folder is gone, and a read of it could wait for ever.
+        if !fcntl_getfl(&queue).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK)) {
+            return;
+        }
         let mut space = [MaybeUninit::uninit(); 4096];
         let mut events = inotify::Reader::new(queue.as_fd(), &mut space);
         while events.next().is_ok() {}

@@ -47,15 +47,15 @@ impl FileNumber {
         match (self, found) {
             (FileNumber::None, _) | (_, FileNumber::None) => false,
             (FileNumber::Unknown, _) | (_, FileNumber::Unknown) => true,
-            (FileNumber::Process(opened), FileNumber::Process(found)) => {
-                opened == found || opened.is_none() || found.is_none()
-            }
-            (FileNumber::Watch(opened), FileNumber::Watch(found)) => {
-                opened == found || opened.is_none() || found.is_none()
-            }
+            (FileNumber::Process(opened), FileNumber::Process(found)) => is_same_or_gone(opened, found),
+            (FileNumber::Watch(opened), FileNumber::Watch(found)) => is_same_or_gone(opened, found),
             _ => self == found,
         }
     }
+}
+
+fn is_same_or_gone<T: PartialEq>(opened: Option<T>, found: Option<T>) -> bool {
+    opened == found || opened.is_none() || found.is_none()
 }
 
 impl FileIdentity {
@@ -68,7 +68,7 @@ impl FileIdentity {
     }
 
     /// Whether `fd` is the file of this identity. One system call where the file has an inode of its own, as sockets have; for
-    /// an event or an inotify, and for a pidfd before Linux 6.9, three more.
+    /// an event or an inotify, and for a pidfd before Linux 6.9, some more for a look at `/proc`.
     pub(crate) fn is_of(self, fd: BorrowedFd<'_>) -> bool {
         is_same_kind(fd, self) && (self.number == FileNumber::Needless || self.number.may_be(file_number(fd)))
     }

@@ -194,7 +194,7 @@ pub(crate) fn test_in_child(test: impl FnOnce()) {
         fork::Fork::Child => {
             // There is no thread of the harness's here that would say what failed.
             let tested = std::panic::catch_unwind(std::panic::AssertUnwindSafe(test));
-            std::process::exit(i32::from(tested.is_err()));
+            beeline_mmio::end_child(i32::from(tested.is_err()));
         }
         fork::Fork::Parent(child) => {
             let ended = waitpid(Pid::from_raw(child), WaitOptions::empty());

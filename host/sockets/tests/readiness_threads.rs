@@ -359,7 +359,7 @@ fn child_of_fork_sees_what_the_kernel_has_and_no_bell() {
                 && out[0].data.u64() == 0
                 && begun == Begin::Never(Refusal::SharedSet);
             nix::sys::signal::raise(if is_right { Signal::SIGTERM } else { Signal::SIGKILL }).unwrap();
-            std::process::exit(0);
+            beeline_mmio::end_child(0);
         }
         fork::Fork::Parent(child) => {
             let child = rustix::process::Pid::from_raw(child).unwrap();

@@ -26,7 +26,7 @@ fn wait(bell: &Bell) {
 
 fn in_child(part: impl FnOnce() -> bool) -> Pid {
     match fork::fork().unwrap() {
-        fork::Fork::Child => std::process::exit(i32::from(!part())),
+        fork::Fork::Child => beeline_mmio::end_child(i32::from(!part())),
         fork::Fork::Parent(child) => Pid::from_raw(child).unwrap(),
     }
 }

@@ -81,7 +81,7 @@ pub use pace::{PIECE_BYTES, Pace, Unpaced};
 pub use pci::{NotPciAddress, PciAddress};
 pub use per_process::PerProcess;
 pub use private_memory::PrivateMemory;
-pub use process::ThisProcess;
+pub use process::{ThisProcess, end_child};
 pub use program_memory::{ProgramCopyError, ProgramMemory};
 pub use read::ReadWindow;
 pub use read_words::{ReadWord, ReadWords};

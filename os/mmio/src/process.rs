@@ -52,6 +52,13 @@ impl ThisProcess {
     }
 }
 
+/// Ends a child of fork at once, as `_exit` does: nothing is dropped or flushed, and no handler of the end of a process runs. What Rust runs there takes a
+/// lock that a thread of the parent may have held at the fork, and then the child never ends.
+pub fn end_child(code: i32) -> ! {
+    // SAFETY: it has no conditions, and never returns.
+    unsafe { libc::_exit(code) }
+}
+
 /// A word that the kernel sets to zero in every child of fork; null until it is first asked for.
 static MARK: AtomicPtr<AtomicU64> = AtomicPtr::new(std::ptr::null_mut());
 /// Generations given out in this process and its ancestors; a child goes on counting from its copy.
@@ -118,6 +125,21 @@ fn unmap_mark(_page: *mut AtomicU64) {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(not(miri))]
+    fn child_ends_without_what_runs_at_the_end_of_a_process() {
+        extern "C" fn end_otherwise() {
+            end_child(9);
+        }
+        let test = "process::tests::child_ends_without_what_runs_at_the_end_of_a_process";
+        let ended = crate::child::run(test, || {
+            // SAFETY: the function is there as long as the program is.
+            unsafe { libc::atexit(end_otherwise) };
+            end_child(3)
+        });
+        assert!(ended.is_none_or(|ended| ended.code() == Some(3)), "{ended:?}");
+    }
 
     #[test]
     fn process_is_itself_and_no_other() {

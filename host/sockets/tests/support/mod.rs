@@ -183,7 +183,7 @@ pub fn in_child(part: impl FnOnce()) -> Pid {
                 let text = panic.downcast_ref::<String>().map_or("the other end failed", String::as_str);
                 let _ = rustix::io::write(rustix::stdio::stderr(), format!("{text}\n").as_bytes());
             }
-            std::process::exit(i32::from(ended.is_err()))
+            beeline_mmio::end_child(i32::from(ended.is_err()))
         }
         fork::Fork::Parent(child) => Pid::from_raw(child).unwrap(),
     }

@@ -130,7 +130,8 @@ fn each_connection_of_a_storm_is_answered_and_leaves_nothing_behind() {
     server.settles(&before);
     for run in [&first, &second] {
         let said = format!("answered {} lost 0 carried ", 2 * THREADS * EACH);
-        let carried = run.out.lines().find_map(|line| line.strip_prefix(&said)).expect(&run.out);
+        let carried = run.out.lines().find_map(|line| line.strip_prefix(&said));
+        let carried = carried.unwrap_or_else(|| panic!("{run:?}"));
         assert!(run.ended_well() && carried.parse::<u32>().unwrap() > 0, "{run:?}");
         let left: Vec<Left> =
             run.out.lines().filter(|line| line.starts_with("client left")).map(Left::of).collect();

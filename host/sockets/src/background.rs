@@ -23,7 +23,7 @@ use crate::datagrams::table::sockets;
 use crate::deaths::end_of;
 use crate::debts;
 use crate::endpoint::{AgreedSlot, Endpoint, Stage};
-use crate::endpoints::{Endpoints, endpoints};
+use crate::endpoints::{Endpoints, endpoint, endpoints};
 use crate::forks;
 use crate::held;
 use crate::hosts::BetweenHosts;
@@ -107,6 +107,7 @@ enum Job {
         why: Why,
     },
     Release {
+        endpoint: u32,
         cookie: u64,
     },
 }
@@ -176,19 +177,28 @@ impl Background {
 
     /// A connection has ended.
     pub(crate) fn release(&self, endpoint: &Endpoint, cookie: u64) {
-        self.ask(Job::Release { cookie });
-        self.nominating().give(endpoint);
+        self.nominating().ended();
+        self.ask(Job::Release { endpoint: endpoint.index, cookie });
     }
 
     fn ask(&self, job: Job) {
         let mut desk = locked(&self.desk);
-        match (desk.state, job) {
-            (State::Over, Job::Meet(wanted)) => wanted.whose.forbid(Why::Domain),
-            (State::Over, Job::Release { .. } | Job::List { .. }) => {}
-            (_, job) => desk.jobs.push(job),
+        if desk.state == State::Over {
+            drop(desk);
+            return self.leave(job);
         }
+        desk.jobs.push(job);
         if let Some(bell) = &desk.bell {
             bell.ring();
+        }
+    }
+
+    /// Nobody does it.
+    fn leave(&self, job: Job) {
+        match job {
+            Job::Meet(wanted) => wanted.whose.forbid(Why::Domain),
+            Job::Release { endpoint, .. } => self.nominating().heard(endpoint),
+            Job::List { .. } => {}
         }
     }
 
@@ -252,7 +262,7 @@ impl Background {
                     ends_here: BTreeMap::new(),
                     hosts,
                 }
-                .run(&self.desk);
+                .run(self);
                 self.close_desk();
             }
         }
@@ -283,11 +293,10 @@ impl Background {
         let mut desk = locked(&self.desk);
         desk.state = State::Over;
         desk.bell = None;
-        for job in desk.jobs.drain(..) {
-            if let Job::Meet(wanted) = job {
-                wanted.whose.forbid(Why::Domain);
-            }
-        }
+        let jobs = std::mem::take(&mut desk.jobs);
+        // Others nominate, and ask for something meanwhile.
+        drop(desk);
+        jobs.into_iter().for_each(|job| self.leave(job));
     }
 }
 
@@ -319,12 +328,12 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    fn run(mut self, desk: &Mutex<Desk>) {
+    fn run(mut self, asked: &Background) {
         forks::enter();
         self.begin_obeying();
         loop {
             let (jobs, is_ending) = {
-                let mut desk = locked(desk);
+                let mut desk = locked(&asked.desk);
                 (std::mem::take(&mut desk.jobs), desk.state == State::Ending)
             };
             // Behind that: who is to be met again was released before.
@@ -338,7 +347,11 @@ impl Worker<'_> {
                             row.set_why(Some(why));
                         }
                     }
-                    Job::Release { cookie } => self.release(cookie),
+                    Job::Release { endpoint: index, cookie } => {
+                        self.release(cookie);
+                        endpoint(index).unlist();
+                        asked.nominating().heard(index);
+                    }
                 }
             }
             if is_ending {
@@ -581,3 +594,6 @@ impl Worker<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -303,6 +303,13 @@ impl Endpoint {
         *locked(&self.row) = Some(row);
     }
 
+    /// Of a connection that has ended: it may have been listed behind that.
+    pub(crate) fn unlist(&self) {
+        self.lock_reader().row = None;
+        self.lock_writer().row = None;
+        *locked(&self.row) = None;
+    }
+
     pub(crate) fn count_sleep(&self) {
         let reader = self.lock_reader();
         self.counts.add(Count::Sleeps, 1);

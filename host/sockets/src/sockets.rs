@@ -244,7 +244,11 @@ impl Sockets {
                     claim.take_over();
                     Step::Again
                 }
-                What::Candidate(side) if self.is_worth_it(claim) && claim.is_alone(socket.as_raw_fd()) => {
+                What::Candidate(side)
+                    if self.is_worth_it(claim)
+                        && claim.is_alone(socket.as_raw_fd())
+                        && self.has_heard_of_ends() =>
+                {
                     self.nominate(socket, claim, side)
                 }
                 What::Candidate(_) => Step::of(enter_kernel(claim)),
@@ -268,6 +272,12 @@ impl Sockets {
         messages >= rules.begin_after_messages || bytes >= rules.begin_after_bytes
     }
 
+    /// Whether the thread in the background has heard of enough connections that ended to be asked for another one.
+    #[cold]
+    fn has_heard_of_ends(&self) -> bool {
+        self.background().is_none_or(|background| !background.nominating().are_many_unheard())
+    }
+
     /// Makes an endpoint of a connection that was worth it, or leaves it to the kernel for ever.
     #[cold]
     fn nominate(&self, socket: BorrowedFd<'_>, claim: Claim, side: Side) -> Step {
@@ -288,7 +298,7 @@ impl Sockets {
             if !claim.becomes(What::Endpoint(endpoint.index)) {
                 // Another thread has closed it, or made it the kernel's, since it was looked at.
                 endpoint.end(None);
-                endpoints.give(endpoint);
+                endpoints.give(endpoint.index);
                 return Some(None);
             }
             Some(Some((background, endpoint, cookie, ends)))

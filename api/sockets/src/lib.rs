@@ -34,3 +34,4 @@ mod prepared;
 mod process;
 mod put_off;
 mod real;
+mod told;

@@ -15,7 +15,7 @@ use beeline_domain::{Domain, DomainConfig, ROOT_VARIABLE};
 use beeline_socket_engine::{Rest, Sockets, has_put_off};
 use beeline_socket_rules::{Level, Rules, Why, works_under_filter};
 
-use crate::{cancellation, errno, kernel, origin, put_off, real};
+use crate::{cancellation, errno, kernel, origin, put_off, real, told};
 
 /// Nothing begins: before the constructor, while somebody decides, and for ever where the library is inert.
 const INERT: u8 = 0;
@@ -71,6 +71,7 @@ extern "C" fn begin() {
         let watches_forks =
             unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(in_child)) } == 0;
         if watches_forks && may_work() {
+            told::keep_standard_error();
             STATE.store(UNDECIDED, Ordering::Release);
         }
     });
@@ -184,9 +185,9 @@ fn engine() -> Option<&'static Sockets> {
     let root = std::env::var_os(ROOT_VARIABLE);
     let domain = DomainConfig { root: root.map(Into::into), name: settings.rules().domain.clone() };
     if settings.rules().other_users && is_one_users(&domain) && settings.rules().log >= Level::Warn {
-        eprintln!(
-            "beeline: other_users = true meets nobody: BEELINE_ROOT is one folder; name each user's own with %u for the uid"
-        );
+        told::tell(format_args!(
+            "other_users = true meets nobody: BEELINE_ROOT is one folder; name each user's own with %u for the uid"
+        ));
     }
     if let Err(error) = Domain::check(&domain) {
         if settings.rules().log >= Level::Error {
@@ -194,6 +195,7 @@ fn engine() -> Option<&'static Sockets> {
         }
         return None;
     }
+    told::begin(settings.rules().log);
     let mut sockets = Sockets::new(settings, domain);
     sockets.set_sleep(cancellation::sleep);
     Some(Box::leak(Box::new(sockets)))
@@ -209,7 +211,7 @@ fn is_one_users(domain: &DomainConfig) -> bool {
 
 /// Says on standard error why the library does nothing in this process.
 fn say(error: &dyn core::fmt::Display) {
-    eprintln!("beeline: the sockets of this program stay with the kernel: {error}");
+    told::tell(format_args!("the sockets of this program stay with the kernel: {error}"));
 }
 
 /// The engine, also where no connection begins any more.

@@ -5,6 +5,7 @@
 //! come out of a handler of a signal that has interrupted the allocator: a line is put together in place.
 
 use core::fmt::{self, Write};
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::os::fd::BorrowedFd;
 use std::sync::OnceLock;
 
@@ -17,13 +18,19 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{Interest, Subscriber};
 use tracing::{Event, Metadata};
 
-use crate::process::has_left;
-
 /// Bytes of a line; what is longer is cut. A pipe takes so many at once or none.
 const LINE_BYTES: usize = 512;
 
 /// Device and number of the file that standard error was.
 static FILE: OnceLock<(u64, u64)> = OnceLock::new();
+
+/// Whether nothing is told in this process any more.
+static IS_OVER: AtomicBool = AtomicBool::new(false);
+
+/// Tells nothing from now on: the library makes no system call in this process any more.
+pub fn end() {
+    IS_OVER.store(true, Ordering::Release);
+}
 
 /// Notes what standard error is, before the program can make something else of the number.
 pub fn keep_standard_error() {
@@ -83,7 +90,7 @@ impl Line {
 
     fn write(mut self) {
         self.bytes[self.used] = b'\n';
-        if has_left() || file().as_ref() != FILE.get() {
+        if IS_OVER.load(Ordering::Acquire) || file().as_ref() != FILE.get() {
             return;
         }
         let stderr = standard_error();

@@ -8,6 +8,7 @@ use crate::doctor::args::DoctorArgs;
 use crate::fabric::args::FabricArgs;
 use crate::figures::FiguresArgs;
 use crate::generate::GenerateArgs;
+use crate::ip::args::IpArgs;
 use crate::kv::args::KvArgs;
 use crate::nic::NicArgs;
 use crate::ping::args::PingArgs;
@@ -53,6 +54,8 @@ pub enum Command {
     Kv(KvArgs),
     /// Show the nodes, members and segments of a fabric, and repair what they have left
     Fabric(FabricArgs),
+    /// Give the nodes of a fabric a network device, for whatever speaks IP
+    Ip(IpArgs),
     /// Run a program as it is, with its connections to others that run so by plain stores
     Run(RunArgs),
     /// Show the connections of programs that `run` started: what carries them, and how much

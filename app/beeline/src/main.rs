@@ -12,6 +12,7 @@ mod fabric;
 mod failure;
 mod figures;
 mod generate;
+mod ip;
 mod kv;
 mod limits;
 mod machine;
@@ -81,6 +82,7 @@ fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::Stat(args) => stat::run(args),
         Command::Kv(args) => return kv::run(args),
         Command::Fabric(args) => fabric::run(args),
+        Command::Ip(args) => ip::run(args),
         Command::Run(args) => return run::run(args),
         Command::Sockets(args) => sockets::run(args),
         Command::Sim(args) => sim::run(args),

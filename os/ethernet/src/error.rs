@@ -93,6 +93,21 @@ pub enum UplinkError {
         name: String,
         error: io::Error,
     },
+    /// A TUN interface cannot be had.
+    #[error("cannot open TUN interface {name} through /dev/net/tun: {error}; {remedy}")]
+    TunOpen {
+        /// The interface asked for.
+        name: String,
+        error: io::Error,
+        remedy: &'static str,
+    },
+    /// A TUN interface stopped working.
+    #[error("TUN interface {name} failed: {error}; check that it still exists with `ip link show {name}`")]
+    Tun {
+        /// The interface.
+        name: String,
+        error: io::Error,
+    },
     /// There is no such interface.
     #[error("there is no interface `{name}` in this network namespace: {error}; see `ip link`")]
     NoInterface {
@@ -189,6 +204,8 @@ mod tests {
             UplinkError::Write { path, error: reason() },
             UplinkError::TapOpen { name: name(), error: reason(), remedy: "run as root" },
             UplinkError::Tap { name: name(), error: reason() },
+            UplinkError::TunOpen { name: name(), error: reason(), remedy: "run as root" },
+            UplinkError::Tun { name: name(), error: reason() },
             UplinkError::NoInterface { name: name(), error: reason() },
             UplinkError::Namespace { name: name(), step: "enter it", error: reason(), remedy: "run as root" },
             UplinkError::SocketOpen { socket: name(), step: "bind it", error: reason(), remedy: name() },

@@ -34,6 +34,8 @@ mod redirect;
 #[cfg(target_os = "linux")]
 mod tap;
 #[cfg(target_os = "linux")]
+mod tun;
+#[cfg(target_os = "linux")]
 mod wire;
 
 #[cfg(target_os = "linux")]
@@ -50,6 +52,8 @@ pub use pcap_in::PcapIn;
 pub use pcap_out::PcapOut;
 #[cfg(target_os = "linux")]
 pub use tap::Tap;
+#[cfg(target_os = "linux")]
+pub use tun::{Tun, TunConfig};
 #[cfg(target_os = "linux")]
 pub use wire::{BadWire, WireConfig, WireKind};
 

@@ -8,8 +8,8 @@ use tun_rs::{DeviceBuilder, Layer, SyncDevice};
 
 use crate::{Accept, Traits, Uplink, UplinkError};
 
-const NEEDS_ROOT: &str = "it needs CAP_NET_ADMIN: run the NIC as root, or once `sudo setcap cap_net_admin+ep` on its \
-                          program, or make the interface for your user with `sudo ip tuntap add NAME mode tap user $USER`";
+const NEEDS_ROOT: &str = "it needs CAP_NET_ADMIN: run it as root, or once `sudo setcap cap_net_admin+ep` on the \
+                          program, or make the interface for your user with `sudo ip tuntap add NAME mode tap user $USER` (`mode tun` of IP)";
 const NO_DEVICE: &str =
     "load the kernel module with `sudo modprobe tun`, or give the container `--device /dev/net/tun`";
 const IN_USE: &str = "another program holds the interface; choose another name";
@@ -33,7 +33,7 @@ impl Tap {
             let remedy = remedy(&error);
             UplinkError::TapOpen { name: interface.to_owned(), error, remedy }
         };
-        if interface.is_empty() || interface.len() > 15 || interface.contains(['/', ' ', '\0']) {
+        if !is_interface_name(interface) {
             return Err(failed(io::ErrorKind::InvalidInput.into()));
         }
         let builder = DeviceBuilder::new().name(interface).layer(Layer::L2).enable(true);
@@ -47,7 +47,13 @@ impl Tap {
     }
 }
 
-fn remedy(error: &io::Error) -> &'static str {
+/// Whether an interface may have the name.
+pub(crate) fn is_interface_name(name: &str) -> bool {
+    !name.is_empty() && name.len() <= 15 && !name.contains(['/', ' ', '\0']) && name != "." && name != ".."
+}
+
+/// What to do where the kernel gives no interface of this kind.
+pub(crate) fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => NEEDS_ROOT,
         io::ErrorKind::NotFound => NO_DEVICE,
@@ -99,8 +105,8 @@ impl Uplink for Tap {
     }
 }
 
-const EIO: i32 = 5;
-const EINVAL: i32 = 22;
+pub(crate) const EIO: i32 = 5;
+pub(crate) const EINVAL: i32 = 22;
 const EMSGSIZE: i32 = 90;
 
 #[cfg(test)]

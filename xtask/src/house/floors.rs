@@ -115,6 +115,18 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("host/tuning", &["contract/memory", "os/mmio", "host/window"]),
     ("host/driver", &["contract/memory", "contract/link", "spec", "host/window"]),
     ("host/datagram", &["spec", "os/mmio", "os/ethernet"]),
+    // Packets of the kernel by members of either kind.
+    (
+        "host/ip",
+        &[
+            "contract/memory",
+            "os/mmio",
+            "os/ethernet",
+            "host/fabric",
+            "host/fabric/process",
+            "host/fabric/bar",
+        ],
+    ),
     (
         "host/rpc",
         &[
@@ -221,6 +233,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "host/datagram",
             "host/rpc",
             "host/rpc/kv",
+            "host/ip",
             "host/session",
             "host/fabric",
             "host/fabric/process",

@@ -1,0 +1,113 @@
+//! What `beeline ip up` says: that the device is up, nodes as they come and go, and in the end what was carried.
+
+use std::net::Ipv4Addr;
+
+use beeline_ip::{Ip, PeerReport};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::out;
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum Told {
+    /// The device is there.
+    Up { interface: String, node: u16, address: Ipv4Addr, peers: Vec<u16> },
+    /// A node is there now, and its packets are taken.
+    Came { node: u16, address: Ipv4Addr },
+    /// It is not, or not yet, and why, where more is known.
+    Absent { node: u16, address: Ipv4Addr, why: Option<String> },
+    /// What was carried, in the end.
+    Carried {
+        node: u16,
+        sent_packets: u64,
+        sent_bytes: u64,
+        received_packets: u64,
+        received_bytes: u64,
+        absent_packets: u64,
+        full_packets: u64,
+        wrong_packets: u64,
+        refused_packets: u64,
+    },
+    /// What was for nobody, in the end.
+    Nowhere { packets: u64, told_packets: u64 },
+}
+
+impl Told {
+    /// How a node is now: there, or why it is not.
+    pub fn of(peer: &PeerReport) -> Self {
+        let (node, address) = (peer.node.0, peer.address);
+        if peer.is_up {
+            return Told::Came { node, address };
+        }
+        Told::Absent { node, address, why: peer.refusal.map(|refusal| refusal.to_string()) }
+    }
+
+    /// All that was carried.
+    pub fn in_the_end(ip: &Ip) -> Vec<Self> {
+        let carried = |peer: PeerReport| {
+            let counts = peer.counts;
+            Told::Carried {
+                node: peer.node.0,
+                sent_packets: counts.sent_packets,
+                sent_bytes: counts.sent_bytes,
+                received_packets: counts.received_packets,
+                received_bytes: counts.received_bytes,
+                absent_packets: counts.absent_packets,
+                full_packets: counts.full_packets,
+                wrong_packets: counts.wrong_packets,
+                refused_packets: counts.refused_packets,
+            }
+        };
+        let counts = ip.counts();
+        let nowhere = Told::Nowhere { packets: counts.nowhere_packets, told_packets: counts.told_packets };
+        ip.peers().into_iter().map(carried).chain([nowhere]).collect()
+    }
+
+    /// Prints it: for people, or an object in a line.
+    pub fn print(&self, is_json: bool) -> Result<(), Failure> {
+        if is_json {
+            let json = serde_json::to_string(self);
+            return out::line(json.map_err(|error| Failure::new("cannot write JSON").because(error))?);
+        }
+        out::line(self.words())
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Told::Up { interface, node, address, peers } => {
+                let peers: Vec<String> = peers.iter().map(u16::to_string).collect();
+                format!(
+                    "{interface}: node {node} has {address}; waits for nodes {}; end it with Ctrl-C",
+                    peers.join(", ")
+                )
+            }
+            Told::Came { node, address } => format!("node {node} is there: {address}"),
+            Told::Absent { node, address, why: None } => format!("node {node} is not there: {address}"),
+            Told::Absent { node, address, why: Some(why) } => {
+                format!("node {node} is not there: {address}: {why}")
+            }
+            Told::Carried {
+                node,
+                sent_packets,
+                sent_bytes,
+                received_packets,
+                received_bytes,
+                absent_packets,
+                full_packets,
+                wrong_packets,
+                refused_packets,
+            } => format!(
+                "node {node}: {sent_packets} packets sent ({sent_bytes} bytes), {received_packets} received ({received_bytes}); \
+                 lost: {absent_packets} while it was not there, {full_packets} without room, {wrong_packets} wrong, \
+                 {refused_packets} that the kernel did not take"
+            ),
+            Told::Nowhere { packets, told_packets } => {
+                format!(
+                    "{packets} packets were for no node; {told_packets} senders were told that a node is not there"
+                )
+            }
+        }
+    }
+}

@@ -29,6 +29,7 @@ mod figure;
 pub mod frames_under_attack;
 pub mod group;
 pub mod idle;
+pub mod ip_round_trip;
 pub mod key_value;
 pub mod kv;
 pub mod kv_fill;

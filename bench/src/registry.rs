@@ -4,9 +4,9 @@ use beeline_session::with_causes;
 
 use crate::{
     BenchError, Failed, Report, Settings, byte_stream, bytes, connect, connection, copy_sizes, dma,
-    fail_over, fan_in, frames_under_attack, group, idle, key_value, kv_fill, lap, nic_one_way, nic_rate,
-    peer_death, round_trip, rpc_rate, rpc_ring, rpc_round_trip, segment, simulation, sisci, sockets_programs,
-    store, stream, waiter, wake_up, watch_latency, wire_round_trip, work,
+    fail_over, fan_in, frames_under_attack, group, idle, ip_round_trip, key_value, kv_fill, lap, nic_one_way,
+    nic_rate, peer_death, round_trip, rpc_rate, rpc_ring, rpc_round_trip, segment, simulation, sisci,
+    sockets_programs, store, stream, waiter, wake_up, watch_latency, wire_round_trip, work,
 };
 
 /// A bench by name.
@@ -115,6 +115,11 @@ pub const BENCHES: &[Bench] = &[
         name: "wire-round-trip",
         about: "10 B and 100 B over veth between two network namespaces and back: our RPC, kernel UDP",
         run: wire_round_trip::run,
+    },
+    Bench {
+        name: "ip-round-trip",
+        about: "10 B and 100 B of UDP between two network namespaces and back: over veth, and over `beeline ip up` of either kind",
+        run: ip_round_trip::run,
     },
     Bench {
         name: "nic-one-way",

@@ -5,7 +5,8 @@ use std::time::Duration;
 use beeline_contract_memory::WaitPolicy;
 use beeline_fabric::{AdapterNumber, Call, InterruptNumber, NodeId, Refusal};
 use beeline_fabric_bar::{
-    BarConfig, BarInterrupt, BarInterruptOptions, BarMember, BarMemory, BarTrigger, OpenError as BarError,
+    BarConfig, BarInterrupt, BarInterruptOptions, BarMember, BarMemory, BarTrigger, Lost,
+    OpenError as BarError,
 };
 use beeline_fabric_process::{
     Configuration, FabricMember, Interrupt, InterruptOptions, MessageQueue, OpenError, QueueConfig, Trigger,
@@ -98,6 +99,14 @@ impl Joined {
         match &self.member {
             Member::Process(member) => member.node(),
             Member::Bar(member) => member.node(),
+        }
+    }
+
+    /// Why this process is a member no more; `None` while it is one.
+    pub(crate) fn lost(&self) -> Option<Lost> {
+        match &self.member {
+            Member::Process(_) => None,
+            Member::Bar(member) => member.lost(),
         }
     }
 

@@ -21,4 +21,4 @@ mod unreachable;
 pub use counts::{IpCounts, PeerCounts};
 pub use joined::{Joined, NotJoined};
 pub use network::{Network, NetworkError};
-pub use relay::{Ip, IpConfig, IpError, PeerReport};
+pub use relay::{Ip, IpConfig, IpEnded, IpError, PeerReport};

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use beeline_contract_memory::WaitPolicy;
 use beeline_ethernet::{Tun, TunConfig, UplinkError};
 use beeline_fabric::{AdapterNumber, InterruptNumber, NodeId, Refusal, SegmentId};
+use beeline_fabric_bar::Lost;
 use beeline_fabric_process::{MessageQueue, QueueConfig};
 use beeline_mmio::thread;
 
@@ -66,6 +67,16 @@ pub enum IpError {
     Thread(std::io::Error),
 }
 
+/// Why nothing is carried any more.
+#[derive(Debug, thiserror::Error)]
+pub enum IpEnded {
+    #[error(transparent)]
+    Device(#[from] UplinkError),
+    /// The memory that the members share is gone, or another member has this one's part of it.
+    #[error("this node is a member of the fabric no more: {0}")]
+    Fabric(Lost),
+}
+
 /// Another node, to whoever looks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerReport {
@@ -94,7 +105,7 @@ struct Shared {
     /// Where in `peers` each node is.
     places: Vec<Option<usize>>,
     is_over: AtomicBool,
-    failed: OnceLock<UplinkError>,
+    ended: OnceLock<IpEnded>,
     nowhere_packets: Count,
     told_packets: Count,
     told_at: Mutex<Option<Instant>>,
@@ -140,7 +151,7 @@ impl Ip {
             peers,
             places,
             is_over: AtomicBool::new(false),
-            failed: OnceLock::new(),
+            ended: OnceLock::new(),
             nowhere_packets: Count::default(),
             told_packets: Count::default(),
             told_at: Mutex::new(None),
@@ -196,8 +207,8 @@ impl Ip {
     }
 
     /// Why nothing is carried any more; `None` while it is.
-    pub fn failed(&self) -> Option<&UplinkError> {
-        self.shared.failed.get()
+    pub fn ended(&self) -> Option<&IpEnded> {
+        self.shared.ended.get()
     }
 }
 
@@ -223,8 +234,8 @@ impl Shared {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    fn fail(&self, error: UplinkError) {
-        let _first = self.failed.set(error);
+    fn end(&self, why: IpEnded) {
+        let _first = self.ended.set(why);
         self.is_over.store(true, Ordering::Relaxed);
     }
 
@@ -239,7 +250,7 @@ impl Shared {
                 let bytes = match self.tun.receive(&mut framed[HEAD_BYTES..]) {
                     Ok(0) => break,
                     Ok(bytes) => bytes,
-                    Err(error) => return self.fail(error),
+                    Err(error) => return self.end(error.into()),
                 };
                 taken += 1;
                 self.send(&mut framed[..HEAD_BYTES + bytes], &mut to_ring);
@@ -357,7 +368,7 @@ impl Shared {
             for peer in &self.peers {
                 match self.take_from(peer, &mut packet) {
                     Ok(taken) => has_come |= taken > 0,
-                    Err(error) => return self.fail(error),
+                    Err(error) => return self.end(error.into()),
                 }
             }
             if has_come {
@@ -415,6 +426,9 @@ impl Shared {
     fn meet(&self) {
         let mut opening: Vec<Option<MessageQueue>> = self.peers.iter().map(|_| None).collect();
         while !self.is_over() {
+            if let Some(lost) = self.joined.lost() {
+                return self.end(IpEnded::Fabric(lost));
+            }
             for (peer, opening) in self.peers.iter().zip(&mut opening) {
                 match peer.line() {
                     Some(line) if line.is_there() => continue,

@@ -10,7 +10,7 @@ use std::net::{Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use beeline_fabric::AdapterNumber;
-use beeline_ip::IpError;
+use beeline_ip::{IpEnded, IpError};
 use nix::sys::socket::{setsockopt, sockopt::Ipv4RecvErr};
 use support::{By, Ground, MTU, WATCHDOG, address, has_peer, until};
 
@@ -197,4 +197,15 @@ fn packets_of_other_senders_do_not_leave_and_a_second_device_of_a_node_is_refuse
     until("it is counted", || here.counts().nowhere_packets > before);
     assert_eq!(far.recv(&mut [0; 99]).unwrap_err().kind(), ErrorKind::WouldBlock);
     assert!(there.peers().iter().all(|peer| peer.counts.wrong_packets == 0));
+}
+
+#[test]
+fn node_whose_memory_is_gone_says_so_and_carries_nothing() {
+    let Some(ground) = Ground::make(By::Memory) else { return };
+    let both = ground.both();
+    exchange(&connected(&ground), 1 << 16);
+    std::fs::OpenOptions::new().write(true).open(ground.memory()).unwrap().set_len(0).unwrap();
+    for ip in &both {
+        until("it says so", || matches!(ip.ended(), Some(IpEnded::Fabric(_))));
+    }
 }

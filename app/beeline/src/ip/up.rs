@@ -51,16 +51,13 @@ pub fn run(args: &UpArgs) -> Result<(), Failure> {
     .print(args.json)?;
     watch(&ip, args.json, &stop)?;
     Told::in_the_end(&ip).iter().try_for_each(|told| told.print(args.json))?;
-    match ip.failed() {
-        Some(error) => Err(failed().because(std::io::Error::other(error.to_string()))),
-        None => Ok(()),
-    }
+    ip.ended().map_or(Ok(()), |why| Err(Failure::new(format!("node {} has IP no more", own.0)).because(why)))
 }
 
 /// Says which nodes come and go, until it is to stop or the device fails.
 fn watch(ip: &Ip, is_json: bool, stop: &AtomicBool) -> Result<(), Failure> {
     let mut before: Vec<Option<Told>> = ip.peers().iter().map(|_| None).collect();
-    while !stop.load(Ordering::Relaxed) && ip.failed().is_none() {
+    while !stop.load(Ordering::Relaxed) && ip.ended().is_none() {
         for (peer, before) in ip.peers().iter().zip(&mut before) {
             let now = Told::of(peer);
             // Nodes that were never there are no news.

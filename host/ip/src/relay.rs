@@ -221,12 +221,13 @@ impl Drop for Ip {
     }
 }
 
-/// Looks for about so long, and sleeps then.
+/// Looks for about so long, and sleeps then. Whoever wants the core meanwhile gets it: where there are few, the programs that wait for the packets
+/// have the same ones.
 fn policy(spin: Duration) -> WaitPolicy {
-    /// A look takes about this long.
-    const LOOK_NS: u128 = 5;
-    let spins = u32::try_from(spin.as_nanos() / LOOK_NS).unwrap_or(u32::MAX);
-    WaitPolicy::new().spins(spins)
+    /// A look with the core offered to others takes about this long.
+    const YIELD_NS: u128 = 500;
+    let yields = u32::try_from(spin.as_nanos() / YIELD_NS).unwrap_or(u32::MAX);
+    WaitPolicy::new().spins(100.min(yields)).yields(yields)
 }
 
 impl Shared {
@@ -260,6 +261,8 @@ impl Shared {
                 last = Instant::now();
             } else if last.elapsed() >= self.config.spin {
                 self.tun.wait(SLEEP);
+            } else {
+                std::thread::yield_now();
             }
         }
     }

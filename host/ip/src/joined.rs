@@ -177,6 +177,16 @@ impl OwnInterrupt {
     }
 }
 
+impl OwnInterrupt {
+    /// Nobody wakes this node by it any more, and nobody waits for it.
+    pub(crate) fn remove(&self) -> Result<(), Refusal> {
+        match self {
+            OwnInterrupt::Process(interrupt) => interrupt.remove(),
+            OwnInterrupt::Bar(interrupt) => interrupt.remove(),
+        }
+    }
+}
+
 impl OtherInterrupt {
     pub(crate) fn trigger(&self) -> Result<(), Refusal> {
         match self {

@@ -26,7 +26,7 @@ const NUMBERS: u32 = 0x4950_0000;
 const BATCH: usize = 64;
 /// How long a packet waits for room before it is lost. Whoever sends to other nodes waits as long.
 const PATIENCE: Duration = Duration::from_millis(2);
-/// How long a thread that sleeps may not see that it is to end, or that a link that nobody could be woken by has brought something.
+/// How long a thread that sleeps may not see that it is to end.
 const SLEEP: Duration = Duration::from_millis(100);
 /// How long one node that is not there keeps the others from being met.
 const MEETING: Duration = Duration::from_millis(20);
@@ -47,6 +47,9 @@ pub struct IpConfig {
     pub queue_packets: u32,
     /// How long a thread looks for the next packet before it sleeps.
     pub spin: Duration,
+    /// How long it sleeps at most where nobody wakes it. So late comes what nobody could be woken for, because a link went down in that moment, or because
+    /// the node that sends knew this one sooner than the other way round.
+    pub unrung: Duration,
 }
 
 /// Why a node has no IP.
@@ -92,6 +95,7 @@ pub struct PeerReport {
 #[derive(Debug)]
 pub struct Ip {
     shared: Arc<Shared>,
+    interrupt: Arc<OwnInterrupt>,
     threads: Vec<thread::Running<()>>,
 }
 
@@ -164,7 +168,9 @@ impl Ip {
                 refusal,
             })?;
         }
-        let mut ip = Ip { shared: Arc::clone(&shared), threads: Vec::new() };
+        let interrupt = Arc::new(interrupt);
+        let mut ip =
+            Ip { shared: Arc::clone(&shared), interrupt: Arc::clone(&interrupt), threads: Vec::new() };
         let out = Arc::clone(&shared);
         ip.start("beeline-ip-out", move || out.carry_out())?;
         let inwards = Arc::clone(&shared);
@@ -215,6 +221,8 @@ impl Ip {
 impl Drop for Ip {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Ordering::Relaxed);
+        // Ends the wait for it, too. It may be removed already, with all that the member had.
+        let _ends_the_wait = self.interrupt.remove();
         for thread in self.threads.drain(..) {
             let _ended = thread.join();
         }
@@ -377,7 +385,7 @@ impl Shared {
             if has_come {
                 continue;
             }
-            match interrupt.wait(SLEEP) {
+            match interrupt.wait(self.config.unrung) {
                 Ok(()) | Err(Refusal::Timeout) => {}
                 // The fabric is gone from under this process; nothing comes any more.
                 Err(_) => std::thread::sleep(SLEEP),

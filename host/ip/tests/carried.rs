@@ -10,7 +10,7 @@ use std::net::{Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use beeline_fabric::AdapterNumber;
-use beeline_ip::{IpEnded, IpError};
+use beeline_ip::{IpConfig, IpEnded, IpError};
 use nix::sys::socket::{setsockopt, sockopt::Ipv4RecvErr};
 use support::{By, Ground, MTU, WATCHDOG, address, has_peer, until};
 
@@ -197,6 +197,29 @@ fn packets_of_other_senders_do_not_leave_and_a_second_device_of_a_node_is_refuse
     until("it is counted", || here.counts().nowhere_packets > before);
     assert_eq!(far.recv(&mut [0; 99]).unwrap_err().kind(), ErrorKind::WouldBlock);
     assert!(there.peers().iter().all(|peer| peer.counts.wrong_packets == 0));
+}
+
+#[test]
+fn node_that_sleeps_is_woken_by_who_sends() {
+    for by in [By::Memory, By::Domain] {
+        let Some(ground) = Ground::make(by) else { return };
+        // It would sleep for longer than anybody waits here.
+        let config = IpConfig { spin: Duration::ZERO, unrung: 10 * WATCHDOG, ..Ground::config() };
+        let both = [4, 8].map(|node| ground.try_up_with(node, config.clone()).unwrap());
+        has_peer(&both[0], 8);
+        has_peer(&both[1], 4);
+        let (near, far) = (udp(&ground, 4, address(4)), udp(&ground, 8, address(8)));
+        for round in 0..20_u8 {
+            // Long enough that both sleep.
+            std::thread::sleep(Duration::from_millis(5));
+            near.send_to(&[round], far.local_addr().unwrap()).unwrap();
+            let mut found = [0];
+            let (_, from) = far.recv_from(&mut found).unwrap();
+            far.send_to(&found, from).unwrap();
+            near.recv_from(&mut found).unwrap();
+            assert_eq!(found, [round]);
+        }
+    }
 }
 
 #[test]

@@ -16,6 +16,8 @@ use crate::failure::Failure;
 
 /// Between two looks at which nodes are there.
 const LOOK: Duration = Duration::from_millis(50);
+/// How late comes what nobody could be woken for.
+const UNRUNG: Duration = Duration::from_millis(100);
 /// Members of a memory that this makes.
 const MEMBERS: usize = 4;
 
@@ -40,6 +42,7 @@ pub fn run(args: &UpArgs) -> Result<(), Failure> {
         mtu: args.mtu,
         queue_packets: args.queue,
         spin: Duration::from_micros(args.spin_us),
+        unrung: UNRUNG,
     };
     let ip = Ip::up(joined, config).map_err(|error| failed().because(error))?;
     Told::Up {

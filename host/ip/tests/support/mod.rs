@@ -100,12 +100,17 @@ impl Ground {
             mtu: MTU,
             queue_packets: 64,
             spin: Duration::from_micros(50),
+            unrung: Duration::from_millis(100),
         }
     }
 
     pub fn try_up(&self, node: u16) -> Result<Ip, IpError> {
+        self.try_up_with(node, Ground::config())
+    }
+
+    pub fn try_up_with(&self, node: u16, config: IpConfig) -> Result<Ip, IpError> {
         let joined = Joined::open(self.configuration(node)).unwrap();
-        self.inside(node, || Ip::up(joined, Ground::config()))
+        self.inside(node, || Ip::up(joined, config))
     }
 
     pub fn up(&self, node: u16) -> Ip {

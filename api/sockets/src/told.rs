@@ -1,10 +1,12 @@
 //! What the engine says of itself on standard error: events of the level that the rules name, a line each.
 //!
 //! Standard error is the program's: it may have closed the number, or have a connection there. So a line is written only while the number is the file that it was when
-//! the program began, and only where it is taken at once: nothing waits for whoever reads it, and a pipe that nobody reads any more ends no program by a signal. An event may
-//! come out of a handler of a signal that has interrupted the allocator: a line is put together in place.
+//! the program began, and no connection over a network (which a program of inetd has there), and only where it is taken at once: nothing waits for whoever reads it, and a pipe that
+//! nobody reads any more ends no program by a signal. An event may come out of a handler of a signal that has interrupted the allocator: a line is put together in place. (Words
+//! for a number of the kernel's are not; they are told at `debug`.)
 
 use core::fmt::{self, Write};
+use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::os::fd::BorrowedFd;
 use std::sync::OnceLock;
@@ -12,6 +14,8 @@ use std::sync::OnceLock;
 use beeline_socket_rules::Level;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::fstat;
+use rustix::io::{Errno, write};
+use rustix::net::{AddressFamily, SendFlags, send, sockopt};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
@@ -34,7 +38,9 @@ pub fn end() {
 
 /// Notes what standard error is, before the program can make something else of the number.
 pub fn keep_standard_error() {
-    if let Some(file) = file() {
+    if let Some(file) = file()
+        && !is_over_a_network(standard_error())
+    {
         let _ = FILE.set(file);
     }
 }
@@ -48,6 +54,11 @@ fn standard_error() -> BorrowedFd<'static> {
 fn file() -> Option<(u64, u64)> {
     let status = fstat(standard_error()).ok()?;
     Some((status.st_dev, status.st_ino))
+}
+
+/// Whether whoever is at the other end speaks a protocol with the program.
+fn is_over_a_network(file: BorrowedFd<'_>) -> bool {
+    sockopt::socket_domain(file).is_ok_and(|family| family != AddressFamily::UNIX)
 }
 
 /// Has events of this level and worse told from now on, in this process and its children of fork.
@@ -99,8 +110,41 @@ impl Line {
         let is_taken = poll(&mut writable, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok()
             && writable[0].revents() == PollFlags::OUT;
         if is_taken {
-            let _ = rustix::io::write(stderr, &self.bytes[..=self.used]);
+            let line = &self.bytes[..=self.used];
+            without_signals(|| {
+                // A socket says that it would wait; of a pipe another thread may have taken the room since it was looked at.
+                let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+                if send(stderr, line, flags) == Err(Errno::NOTSOCK) {
+                    let _ = write(stderr, line);
+                }
+            });
         }
+    }
+}
+
+/// Has the thread get no signal of what `write` does: none that a reader has gone, and none that a terminal is another process's at the moment.
+#[expect(clippy::multiple_unsafe_ops_per_block, reason = "one contract holds for calls on sets of signals")]
+fn without_signals(write: impl FnOnce()) {
+    let mut blocked = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut pending = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: each is written whole by the call that it is passed to, before it is read.
+    unsafe {
+        libc::sigemptyset(blocked.as_mut_ptr());
+        libc::sigaddset(blocked.as_mut_ptr(), libc::SIGPIPE);
+        libc::sigaddset(blocked.as_mut_ptr(), libc::SIGTTOU);
+        libc::pthread_sigmask(libc::SIG_BLOCK, blocked.as_ptr(), before.as_mut_ptr());
+        libc::sigpending(pending.as_mut_ptr());
+    }
+    write();
+    // SAFETY: as above; a signal that this has brought is taken from this thread alone, and one that waited before stays.
+    unsafe {
+        if libc::sigismember(pending.as_ptr(), libc::SIGPIPE) == 0 {
+            libc::sigdelset(blocked.as_mut_ptr(), libc::SIGTTOU);
+            let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+            libc::sigtimedwait(blocked.as_ptr(), core::ptr::null_mut(), &raw const at_once);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), core::ptr::null_mut());
     }
 }
 

@@ -4,7 +4,9 @@
 #[allow(dead_code, reason = "each test uses a part of it")]
 mod ground;
 
-use std::io::{PipeReader, PipeWriter, Write, pipe};
+use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -75,4 +77,19 @@ fn program_goes_on_where_nobody_reads_what_it_is_told() {
     let (reads, writes) = pipe().unwrap();
     drop(reads);
     assert_eq!(Run::of(at_level(&ground, &program, "debug").stderr(writes)), natively, "nobody is there");
+}
+
+/// As programs of inetd have it.
+#[test]
+fn connection_that_is_standard_error_from_the_start_is_told_nothing() {
+    let ground = Ground::new();
+    let program = program(&ground);
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let theirs = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let mut ours = listener.accept().unwrap().0;
+    let run = Run::of(at_level(&ground, &program, "debug").stderr(OwnedFd::from(theirs)));
+    assert_eq!(run, natively(&program));
+    let mut told = Vec::new();
+    ours.read_to_end(&mut told).unwrap();
+    assert!(told.is_empty(), "{}", String::from_utf8_lossy(&told));
 }

@@ -183,7 +183,9 @@ impl Background {
 
     fn ask(&self, job: Job) {
         let mut desk = locked(&self.desk);
-        if desk.state == State::Over {
+        // There may never be one that hears of it: a child of fork ends connections of its parent's.
+        let has_no_thread = desk.state == State::NotStarted && matches!(job, Job::Release { .. });
+        if desk.state == State::Over || has_no_thread {
             drop(desk);
             return self.leave(job);
         }
@@ -193,12 +195,11 @@ impl Background {
         }
     }
 
-    /// Nobody does it.
     fn leave(&self, job: Job) {
         match job {
-            Job::Meet(wanted) => wanted.whose.forbid(Why::Domain),
+            Job::Meet(wanted) if wanted.whose.is_still(wanted.cookie) => wanted.whose.forbid(Why::Domain),
             Job::Release { endpoint, .. } => self.nominating().heard(endpoint),
-            Job::List { .. } => {}
+            Job::Meet(_) | Job::List { .. } => {}
         }
     }
 

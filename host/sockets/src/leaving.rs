@@ -59,7 +59,10 @@ impl Sockets {
                 if Endpoint::owes(&mut endpoint.lock_writer()) {
                     return false;
                 }
-                let _ = entry.forget();
+                if entry.forget() != What::Endpoint(index) {
+                    // Another thread has closed it meanwhile, and ends it.
+                    return true;
+                }
                 // Who waits at it goes on in the kernel.
                 endpoint.ring_bells();
                 self.end_endpoint(endpoint, None);

@@ -288,6 +288,8 @@ impl Sockets {
             }
             let (cookie, ends, is_nonblocking) = look_at(socket, claim.is_of_unix())?;
             if let Err(why) = self.process.decide(&ends) {
+                // Where no thread can be started it is taken there.
+                drop(endpoints);
                 background.list(self.process.place(), socket.as_raw_fd(), ends, why);
                 return None;
             }

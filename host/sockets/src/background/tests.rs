@@ -26,10 +26,12 @@ fn endpoint_is_used_again_behind_what_the_thread_does_with_its_last_connection()
 
 #[test]
 fn endpoint_is_used_again_at_once_where_no_thread_has_it() {
-    let background = in_state(State::Over);
-    let ended = take(&background);
-    background.release(ended, 7);
-    assert_eq!(take(&background).index, ended.index);
+    for state in [State::Over, State::NotStarted] {
+        let background = in_state(state);
+        let ended = take(&background);
+        background.release(ended, 7);
+        assert_eq!(take(&background).index, ended.index, "{state:?}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Packets and bytes of one node. A packet that is lost is in exactly one of the last four.
+/// Packets and bytes of one node. A packet that is lost is in exactly one of the last five.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PeerCounts {
     pub sent_packets: u64,
@@ -13,6 +13,8 @@ pub struct PeerCounts {
     pub absent_packets: u64,
     /// Its window was full for as long as a packet waits, or no link was up.
     pub full_packets: u64,
+    /// Its device takes shorter ones only, which the sender is told.
+    pub too_long_packets: u64,
     /// It sent what is no packet, or has another node's address.
     pub wrong_packets: u64,
     /// The kernel here did not take them.
@@ -24,7 +26,7 @@ pub struct PeerCounts {
 pub struct IpCounts {
     /// They go to an address that is no node's, come from one that is not this node's, or are none.
     pub nowhere_packets: u64,
-    /// ICMP messages that told a sender so, or that a node is not there.
+    /// ICMP messages that told a sender so, that a node is not there, or that a packet is too long for it.
     pub told_packets: u64,
 }
 

@@ -16,6 +16,18 @@ pub(crate) struct Line {
     trigger: OtherInterrupt,
 }
 
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Put {
+    Sent,
+    /// There is no room, or no link.
+    Full,
+    /// The device of the other node has a smaller MTU.
+    TooLong {
+        longest_bytes: u16,
+    },
+}
+
 /// The other end is gone, or breaks the rules: what was on its way is lost, and both ends begin anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gone;
@@ -31,14 +43,16 @@ impl Line {
 
     /// Sends a packet, which lies behind [`HEAD_BYTES`] that are written here; whether there was room, and a link.
     #[inline]
-    pub(crate) fn send(&self, framed: &mut [u8]) -> Result<bool, Gone> {
+    pub(crate) fn send(&self, framed: &mut [u8]) -> Result<Put, Gone> {
         let bytes = (framed.len() - HEAD_BYTES) as u32;
         framed[..HEAD_BYTES].copy_from_slice(&bytes.to_le_bytes());
         match self.queue.send(framed) {
-            Ok(Sent::Sent) => Ok(true),
-            Ok(Sent::Full) => Ok(false),
-            // The other end takes shorter ones: its device has a smaller MTU. It is a loss of this packet alone.
-            Err(Refusal::IllegalParameter) => Ok(false),
+            Ok(Sent::Sent) => Ok(Put::Sent),
+            Ok(Sent::Full) => Ok(Put::Full),
+            Err(Refusal::IllegalParameter) => {
+                let longest = self.queue.longest_bytes().map_or(0, |bytes| bytes.saturating_sub(HEAD_BYTES));
+                Ok(Put::TooLong { longest_bytes: u16::try_from(longest).unwrap_or(u16::MAX) })
+            }
             Err(_) => Err(Gone),
         }
     }

@@ -23,6 +23,7 @@ pub(crate) struct Peer {
     pub received_bytes: Count,
     pub absent_packets: Count,
     pub full_packets: Count,
+    pub too_long_packets: Count,
     pub wrong_packets: Count,
     pub refused_packets: Count,
 }
@@ -40,6 +41,7 @@ impl Peer {
             received_bytes: Count::default(),
             absent_packets: Count::default(),
             full_packets: Count::default(),
+            too_long_packets: Count::default(),
             wrong_packets: Count::default(),
             refused_packets: Count::default(),
         }
@@ -80,6 +82,7 @@ impl Peer {
             received_bytes: self.received_bytes.get(),
             absent_packets: self.absent_packets.get(),
             full_packets: self.full_packets.get(),
+            too_long_packets: self.too_long_packets.get(),
             wrong_packets: self.wrong_packets.get(),
             refused_packets: self.refused_packets.get(),
         }

@@ -14,11 +14,11 @@ use beeline_mmio::thread;
 
 use crate::counts::{Count, IpCounts, PeerCounts};
 use crate::joined::{Joined, OwnInterrupt};
-use crate::line::{HEAD_BYTES, Line};
+use crate::line::{HEAD_BYTES, Line, Put};
 use crate::network::{Goes, Network};
 use crate::packet::Packet;
 use crate::peer::Peer;
-use crate::unreachable::answer;
+use crate::unreachable::{Unreachable, answer};
 
 /// The segments and interrupts of IP at each node, with the number of the other node, and its own, in their last bits.
 const NUMBERS: u32 = 0x4950_0000;
@@ -160,14 +160,14 @@ impl Ip {
             told_packets: Count::default(),
             told_at: Mutex::new(None),
         });
-        // Whether there is room is known before anybody is met.
-        for peer in &shared.peers {
-            shared.queue(peer).map_err(|refusal| IpError::Room {
-                packets: shared.config.queue_packets,
-                mtu: shared.config.mtu,
-                refusal,
-            })?;
-        }
+        // Whether there is room is known before anybody is met: each end's segment is made here.
+        let begun: Result<Vec<_>, _> =
+            shared.peers.iter().map(|peer| shared.begin_queue(peer).map(Some)).collect();
+        let opening = begun.map_err(|refusal| IpError::Room {
+            packets: shared.config.queue_packets,
+            mtu: shared.config.mtu,
+            refusal,
+        })?;
         let interrupt = Arc::new(interrupt);
         let mut ip =
             Ip { shared: Arc::clone(&shared), interrupt: Arc::clone(&interrupt), threads: Vec::new() };
@@ -175,7 +175,7 @@ impl Ip {
         ip.start("beeline-ip-out", move || out.carry_out())?;
         let inwards = Arc::clone(&shared);
         ip.start("beeline-ip-in", move || inwards.carry_in(&interrupt))?;
-        ip.start("beeline-ip-meet", move || shared.meet())?;
+        ip.start("beeline-ip-meet", move || shared.meet(opening))?;
         Ok(ip)
     }
 
@@ -284,8 +284,8 @@ impl Shared {
         match self.config.network.way_to(whole.destination) {
             Goes::Node(node) => match self.places.get(usize::from(node.0)).copied().flatten() {
                 Some(place) => {
-                    if !self.send_to(place, framed, to_ring) {
-                        self.tell(&framed[HEAD_BYTES..]);
+                    if let Some(why) = self.send_to(place, framed, to_ring) {
+                        self.tell(&framed[HEAD_BYTES..], why);
                     }
                 }
                 None => self.nowhere(packet),
@@ -304,41 +304,45 @@ impl Shared {
 
     fn nowhere(&self, packet: &[u8]) {
         self.nowhere_packets.add(1);
-        self.tell(packet);
+        self.tell(packet, Unreachable::Host);
     }
 
-    /// Sends to one node; false where it is not there.
-    fn send_to(&self, place: usize, framed: &mut [u8], to_ring: &mut [bool]) -> bool {
+    /// Sends to one node; what the sender is to be told.
+    fn send_to(&self, place: usize, framed: &mut [u8], to_ring: &mut [bool]) -> Option<Unreachable> {
         let peer = &self.peers[place];
         let Some(line) = peer.line() else {
             peer.absent_packets.add(1);
-            return false;
+            return Some(Unreachable::Host);
         };
         let mut waits_until = None;
         loop {
             match line.send(framed) {
-                Ok(true) => {
+                Ok(Put::Sent) => {
                     to_ring[place] = true;
                     peer.is_slow.store(false, Ordering::Relaxed);
                     peer.sent_packets.add(1);
                     peer.sent_bytes.add((framed.len() - HEAD_BYTES) as u64);
-                    return true;
+                    return None;
                 }
-                Ok(false) => {}
+                Ok(Put::Full) => {}
+                Ok(Put::TooLong { longest_bytes }) => {
+                    peer.too_long_packets.add(1);
+                    return Some(Unreachable::TooLong { longest_bytes });
+                }
                 Err(_) => {
                     peer.went(&line);
                     peer.absent_packets.add(1);
-                    return false;
+                    return Some(Unreachable::Host);
                 }
             }
-            // It may sleep, since nobody has told it of what fills its window.
-            to_ring[place] = false;
-            let is_rung = line.ring();
+            // It may sleep, since nobody has told it of what fills its window; and so may others, who would wait for this one.
+            to_ring[place] = true;
+            self.ring(to_ring);
             let until = *waits_until.get_or_insert_with(|| Instant::now() + PATIENCE);
-            if is_rung.is_err() || peer.is_slow.load(Ordering::Relaxed) || Instant::now() >= until {
+            if peer.is_slow.load(Ordering::Relaxed) || Instant::now() >= until {
                 peer.is_slow.store(true, Ordering::Relaxed);
                 peer.full_packets.add(1);
-                return true;
+                return None;
             }
             std::thread::yield_now();
         }
@@ -355,15 +359,15 @@ impl Shared {
         }
     }
 
-    /// Tells the sender of a packet that it goes nowhere.
+    /// Tells the sender of a packet why it does not go on.
     #[cold]
-    fn tell(&self, packet: &[u8]) {
+    fn tell(&self, packet: &[u8], why: Unreachable) {
         let mut told_at = self.told_at.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         if told_at.is_some_and(|at| now.duration_since(at) < BETWEEN_ANSWERS) {
             return;
         }
-        if let Some(told) = answer(packet)
+        if let Some(told) = answer(packet, why)
             && self.tun.send(&told).is_ok()
         {
             *told_at = Some(now);
@@ -434,13 +438,15 @@ impl Shared {
     }
 
     /// Meets other nodes, over and over.
-    fn meet(&self) {
-        let mut opening: Vec<Option<MessageQueue>> = self.peers.iter().map(|_| None).collect();
+    fn meet(&self, mut opening: Vec<Option<MessageQueue>>) {
         while !self.is_over() {
             if let Some(lost) = self.joined.lost() {
                 return self.end(IpEnded::Fabric(lost));
             }
             for (peer, opening) in self.peers.iter().zip(&mut opening) {
+                if self.is_over() {
+                    return;
+                }
                 match peer.line() {
                     Some(line) if line.is_there() => continue,
                     Some(line) => peer.went(&line),
@@ -478,6 +484,15 @@ impl Shared {
                 *opening = Some(queue);
                 Err(refusal)
             }
+        }
+    }
+
+    /// A queue whose segment is made; the other end need not be there.
+    fn begin_queue(&self, peer: &Peer) -> Result<MessageQueue, Refusal> {
+        let queue = self.queue(peer)?;
+        match queue.open(Duration::from_nanos(1)) {
+            Ok(()) | Err(Refusal::Timeout | Refusal::ConnectionRefused) => Ok(queue),
+            Err(refusal) => Err(refusal),
         }
     }
 

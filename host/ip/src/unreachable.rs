@@ -13,8 +13,18 @@ use crate::packet::Packet;
 const QUOTED_BYTES: usize = 128;
 const HOPS: u8 = 64;
 
+/// Why a packet does not go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unreachable {
+    Host,
+    /// Packets of so many bytes would go (RFC 1191, RFC 8201).
+    TooLong {
+        longest_bytes: u16,
+    },
+}
+
 /// The message for a packet's sender; none where there must be none: an error is not answered by one, nor a later fragment.
-pub(crate) fn answer(packet: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn answer(packet: &[u8], why: Unreachable) -> Option<Vec<u8>> {
     let sliced = SlicedPacket::from_ip(packet).ok()?;
     if is_error(sliced.transport.as_ref()) || is_later_fragment(sliced.net.as_ref()) {
         return None;
@@ -24,12 +34,22 @@ pub(crate) fn answer(packet: &[u8]) -> Option<Vec<u8>> {
     let Packet { source, destination } = Packet::of(packet)?;
     match (destination, source) {
         (IpAddr::V4(from), IpAddr::V4(to)) => {
-            let unreachable = Icmpv4Type::DestinationUnreachable(icmpv4::DestUnreachableHeader::Host);
+            let unreachable = Icmpv4Type::DestinationUnreachable(match why {
+                Unreachable::Host => icmpv4::DestUnreachableHeader::Host,
+                Unreachable::TooLong { longest_bytes } => {
+                    icmpv4::DestUnreachableHeader::FragmentationNeeded { next_hop_mtu: longest_bytes }
+                }
+            });
             let builder = PacketBuilder::ipv4(from.octets(), to.octets(), HOPS).icmpv4(unreachable);
             builder.write(&mut told, quoted).ok()?;
         }
         (IpAddr::V6(from), IpAddr::V6(to)) => {
-            let unreachable = Icmpv6Type::DestinationUnreachable(icmpv6::DestUnreachableCode::Address);
+            let unreachable = match why {
+                Unreachable::Host => Icmpv6Type::DestinationUnreachable(icmpv6::DestUnreachableCode::Address),
+                Unreachable::TooLong { longest_bytes } => {
+                    Icmpv6Type::PacketTooBig { mtu: u32::from(longest_bytes) }
+                }
+            };
             let builder = PacketBuilder::ipv6(from.octets(), to.octets(), HOPS).icmpv6(unreachable);
             builder.write(&mut told, quoted).ok()?;
         }
@@ -80,7 +100,7 @@ mod tests {
     #[test]
     fn echo_to_nobody_is_told_so_with_the_packet_quoted() {
         let packet = echo(300);
-        let told = answer(&packet).unwrap();
+        let told = answer(&packet, Unreachable::Host).unwrap();
         let sliced = SlicedPacket::from_ip(&told).unwrap();
         let Some(TransportSlice::Icmpv4(message)) = sliced.transport else { panic!("{told:?}") };
         assert_eq!((message.type_u8(), message.code_u8()), (3, 1));
@@ -94,7 +114,7 @@ mod tests {
         let mut packet = Vec::new();
         let step = PacketBuilder::ipv6([0xfc; 16], [0xfd; 16], 64);
         step.icmpv6_echo_request(1, 2).write(&mut packet, &[7; 20]).unwrap();
-        let told = answer(&packet).unwrap();
+        let told = answer(&packet, Unreachable::Host).unwrap();
         let sliced = SlicedPacket::from_ip(&told).unwrap();
         let Some(TransportSlice::Icmpv6(message)) = sliced.transport else { panic!("{told:?}") };
         assert_eq!((message.type_u8(), message.code_u8()), (1, 3));
@@ -104,11 +124,11 @@ mod tests {
 
     #[test]
     fn errors_and_later_fragments_are_not_answered() {
-        let told = answer(&echo(10)).unwrap();
-        assert_eq!(answer(&told), None, "an error");
+        let told = answer(&echo(10), Unreachable::Host).unwrap();
+        assert_eq!(answer(&told, Unreachable::Host), None, "an error");
         let mut fragment = echo(10);
         fragment[7] = 1;
-        assert_eq!(answer(&fragment), None, "a later fragment");
-        assert_eq!(answer(&[]), None);
+        assert_eq!(answer(&fragment, Unreachable::Host), None, "a later fragment");
+        assert_eq!(answer(&[], Unreachable::Host), None);
     }
 }

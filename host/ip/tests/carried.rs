@@ -223,6 +223,35 @@ fn node_that_sleeps_is_woken_by_who_sends() {
 }
 
 #[test]
+fn sender_of_what_is_too_long_for_a_node_is_told_and_sends_shorter() {
+    let Some(ground) = Ground::make(By::Memory) else { return };
+    let here = ground.up(4);
+    let there = ground.try_up_with(8, IpConfig { mtu: 1500, ..Ground::config() }).unwrap();
+    has_peer(&here, 8);
+    has_peer(&there, 4);
+    let (near, far) = (udp(&ground, 4, address(4)), udp(&ground, 8, address(8)));
+    far.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    let sent: Vec<u8> = (0..4000).map(|at| byte(3, at)).collect();
+    let mut found = vec![0; 5000];
+    // The first is lost; the kernel knows then what goes, and cuts the next.
+    until("it comes in pieces", || {
+        let _too_long_the_first_time = near.send_to(&sent, far.local_addr().unwrap());
+        far.recv(&mut found).is_ok_and(|bytes| found[..bytes] == sent)
+    });
+    let counts = here.peers().iter().find(|peer| peer.node.0 == 8).unwrap().counts;
+    assert!(counts.too_long_packets > 0 && counts.full_packets == 0, "{counts:?}");
+}
+
+#[test]
+fn queues_that_the_memory_has_no_room_for_are_refused_with_what_helps() {
+    let Some(ground) = Ground::make(By::Memory) else { return };
+    let config = IpConfig { mtu: 65_520, queue_packets: 4096, ..Ground::config() };
+    let error = ground.try_up_with(4, config).unwrap_err();
+    assert!(matches!(error, IpError::Room { packets: 4096, mtu: 65_520, .. }), "{error}");
+    assert!(error.to_string().contains("take fewer or shorter ones"), "{error}");
+}
+
+#[test]
 fn node_whose_memory_is_gone_says_so_and_carries_nothing() {
     let Some(ground) = Ground::make(By::Memory) else { return };
     let both = ground.both();

@@ -9,7 +9,7 @@ use tun_rs::{DeviceBuilder, Layer, SyncDevice};
 use crate::{Accept, Traits, Uplink, UplinkError};
 
 const NEEDS_ROOT: &str = "it needs CAP_NET_ADMIN: run it as root, or once `sudo setcap cap_net_admin+ep` on the \
-                          program, or make the interface for your user with `sudo ip tuntap add NAME mode tap user $USER` (`mode tun` of IP)";
+                          program, or make the interface for your user with `sudo ip tuntap add NAME mode tap user $USER`";
 const NO_DEVICE: &str =
     "load the kernel module with `sudo modprobe tun`, or give the container `--device /dev/net/tun`";
 const IN_USE: &str = "another program holds the interface; choose another name";

@@ -10,6 +10,9 @@ use tun_rs::{DeviceBuilder, Layer, SyncDevice};
 use crate::tap::{EINVAL, EIO, is_interface_name, remedy};
 use crate::{Accept, UplinkError};
 
+const NEEDS_RIGHT: &str =
+    "it needs CAP_NET_ADMIN: run it as root, or once `sudo setcap cap_net_admin+ep` on the program";
+
 /// What a TUN interface is made with.
 #[derive(Clone, Debug)]
 pub struct TunConfig {
@@ -37,7 +40,11 @@ impl Tun {
     /// The kernel has no TUN, does not let this user have one, or another program has the name.
     pub fn open(config: &TunConfig) -> Result<Self, UplinkError> {
         let failed = |error: io::Error| {
-            let remedy = remedy(&error);
+            let remedy = match error.kind() {
+                // With one that was made for a user its addresses would not be, nor its MTU.
+                io::ErrorKind::PermissionDenied => NEEDS_RIGHT,
+                _ => remedy(&error),
+            };
             UplinkError::TunOpen { name: config.interface.clone(), error, remedy }
         };
         if !is_interface_name(&config.interface) {
@@ -119,11 +126,15 @@ impl Tun {
 
 /// Has the kernel make no address of its own for the interface, nor ask for routers from it: nobody of its kind is there.
 fn say_nothing_unasked(config: &TunConfig) {
-    let (key, value) = if config.ipv6.is_some() { ("addr_gen_mode", "1") } else { ("disable_ipv6", "1") };
-    let path = format!("/proc/sys/net/ipv6/conf/{}/{key}", config.interface);
-    // Without it a few packets are sent to nobody.
-    if let Err(error) = std::fs::write(&path, value) {
-        tracing::debug!(%error, path, "the kernel looks for routers by a TUN interface");
+    // The address stays, too, when somebody takes the interface down and up.
+    let keys: &[&str] =
+        if config.ipv6.is_some() { &["addr_gen_mode", "keep_addr_on_down"] } else { &["disable_ipv6"] };
+    for key in keys {
+        let path = format!("/proc/sys/net/ipv6/conf/{}/{key}", config.interface);
+        // Without it a few packets are sent to nobody.
+        if let Err(error) = std::fs::write(&path, "1") {
+            tracing::debug!(%error, path, "the kernel looks for routers by a TUN interface");
+        }
     }
 }
 

@@ -27,6 +27,7 @@ pub enum Told {
         received_bytes: u64,
         absent_packets: u64,
         full_packets: u64,
+        too_long_packets: u64,
         wrong_packets: u64,
         refused_packets: u64,
     },
@@ -56,6 +57,7 @@ impl Told {
                 received_bytes: counts.received_bytes,
                 absent_packets: counts.absent_packets,
                 full_packets: counts.full_packets,
+                too_long_packets: counts.too_long_packets,
                 wrong_packets: counts.wrong_packets,
                 refused_packets: counts.refused_packets,
             }
@@ -96,11 +98,12 @@ impl Told {
                 received_bytes,
                 absent_packets,
                 full_packets,
+                too_long_packets,
                 wrong_packets,
                 refused_packets,
             } => format!(
                 "node {node}: {sent_packets} packets sent ({sent_bytes} bytes), {received_packets} received ({received_bytes}); \
-                 lost: {absent_packets} while it was not there, {full_packets} without room, {wrong_packets} wrong, \
+                 lost: {absent_packets} while it was not there, {full_packets} without room, {too_long_packets} too long for it, {wrong_packets} wrong, \
                  {refused_packets} that the kernel did not take"
             ),
             Told::Nowhere { packets, told_packets } => {

@@ -130,6 +130,11 @@ impl MessageQueue {
         self.ends.get().map_or(0, Ends::free_bytes)
     }
 
+    /// The longest message that both ends take; `None` while the queue is not open.
+    pub fn longest_bytes(&self) -> Option<usize> {
+        self.ends.get().map(Ends::longest_bytes)
+    }
+
     /// How many bytes this end has taken out of the window and not given to the program yet: a hint, more may have come.
     pub fn kept_bytes(&self) -> usize {
         self.ends.get().map_or(0, Ends::kept_bytes)

@@ -101,6 +101,10 @@ impl Ends {
         self.sequence.is_there()
     }
 
+    pub(crate) fn longest_bytes(&self) -> usize {
+        self.max_message_bytes
+    }
+
     pub(crate) fn free_bytes(&self) -> usize {
         let free_lines = lock(&self.sender).free_lines() as usize;
         (free_lines * 64).saturating_sub(8).min(self.max_message_bytes)
@@ -119,6 +123,8 @@ impl Inbox {
     fn receive(&mut self, into: &mut [u8], sequence: &dyn Sequences) -> Result<Received, Refusal> {
         while self.kept_bytes() < into.len() {
             match self.inlet.poll() {
+                // No sound end sends one. Who sends nothing else would be listened to for ever.
+                Ok(Some(message)) if message.is_empty() => return Err(Refusal::NotConnected),
                 // What is asked for is mostly what was sent: then nothing is kept in between.
                 Ok(Some(mut message)) if self.kept.is_empty() && message.len() == into.len() => {
                     message.copy_out(into);

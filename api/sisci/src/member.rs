@@ -1,7 +1,7 @@
 //! This process as a member of a fabric of either kind: one whose members have a kernel in common (`host/fabric/process`), or one whose
 //! members share a file or a BAR and nothing else (`host/fabric/bar`).
 //!
-//! This is the one place that knows both. What a kind does not have is refused with [`Refusal::NotSupported`].
+//! This is the one place of this library that knows both. What a kind does not have is refused with [`Refusal::NotSupported`].
 
 /// Does the same with what is of a member of either kind.
 macro_rules! either {

@@ -336,8 +336,8 @@ pub fn leave(why: Why) {
     let numbers = 0..origin::end();
     if sockets().is_none_or(|sockets| guarded(|| sockets.leave(numbers.clone(), rest))) {
         numbers.for_each(origin::clear);
-        // First: who still sees the engine may use it, since it is never freed.
         told::end();
+        // First: who still sees the engine may use it, since it is never freed.
         STATE.store(LEFT, Ordering::Release);
         SOCKETS.store(null_mut(), Ordering::Release);
     }

@@ -81,7 +81,6 @@ pub fn tell(words: fmt::Arguments<'_>) {
     line.write();
 }
 
-/// Where events go.
 struct Told {
     most: LevelFilter,
 }
@@ -112,7 +111,7 @@ impl Line {
         if is_taken {
             let line = &self.bytes[..=self.used];
             without_signals(|| {
-                // A socket says that it would wait; of a pipe another thread may have taken the room since it was looked at.
+                // A socket takes it at once or not. A pipe that another writer has filled since it was looked at holds this call up.
                 let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
                 if send(stderr, line, flags) == Err(Errno::NOTSOCK) {
                     let _ = write(stderr, line);

@@ -175,9 +175,7 @@ impl OwnInterrupt {
             OwnInterrupt::Bar(interrupt) => interrupt.wait(Some(timeout)),
         }
     }
-}
 
-impl OwnInterrupt {
     /// Nobody wakes this node by it any more, and nobody waits for it.
     pub(crate) fn remove(&self) -> Result<(), Refusal> {
         match self {

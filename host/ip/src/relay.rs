@@ -39,9 +39,9 @@ pub struct IpConfig {
     /// The name of the network device.
     pub interface: String,
     pub network: Network,
-    /// Whom it carries packets to and from; this node among them is left out.
+    /// Whom it carries packets to and from, by numbers from 1 to 251; this node among them is left out.
     pub peers: Vec<NodeId>,
-    /// Bytes of the longest packet. It should be the same at every node: what another one does not take is lost.
+    /// Bytes of the longest packet, best the same at every node: who sends a longer one than another takes is told by ICMP.
     pub mtu: u16,
     /// Of the longest packets, how many a node that does not look has room for from each other one.
     pub queue_packets: u32,
@@ -140,9 +140,10 @@ impl Ip {
             ipv4: Some(ipv4),
             ipv6,
         })?;
-        let mut places = vec![None; 1 << 8];
         let peers: Vec<Peer> =
             config.peers.iter().filter(|peer| **peer != own).map(|peer| Peer::new(*peer)).collect();
+        let most = peers.iter().map(|peer| usize::from(peer.node.0)).max().unwrap_or(0);
+        let mut places = vec![None; most + 1];
         for (place, peer) in peers.iter().enumerate() {
             places[usize::from(peer.node.0)] = Some(place);
         }
@@ -184,7 +185,7 @@ impl Ip {
         Ok(())
     }
 
-    /// Every other node.
+    /// Each other node of the configuration, as it is now.
     pub fn peers(&self) -> Vec<PeerReport> {
         let report = |peer: &Peer| PeerReport {
             node: peer.node,
@@ -335,10 +336,12 @@ impl Shared {
                     return Some(Unreachable::Host);
                 }
             }
-            // It may sleep, since nobody has told it of what fills its window; and so may others, who would wait for this one.
-            to_ring[place] = true;
-            self.ring(to_ring);
-            let until = *waits_until.get_or_insert_with(|| Instant::now() + PATIENCE);
+            let until = *waits_until.get_or_insert_with(|| {
+                // It may sleep, since nobody has told it of what fills its window; and so may others, who would wait for this one.
+                to_ring[place] = true;
+                self.ring(to_ring);
+                Instant::now() + PATIENCE
+            });
             if peer.is_slow.load(Ordering::Relaxed) || Instant::now() >= until {
                 peer.is_slow.store(true, Ordering::Relaxed);
                 peer.full_packets.add(1);

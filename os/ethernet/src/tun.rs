@@ -54,7 +54,7 @@ impl Tun {
             .name(config.interface.as_str())
             .layer(Layer::L3)
             .mtu(config.mtu)
-            .enable(true);
+            .enable(false);
         if let Some((address, prefix)) = config.ipv4 {
             builder = builder.ipv4(address, prefix, None);
         }

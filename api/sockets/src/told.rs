@@ -6,7 +6,6 @@
 //! for a number of the kernel's are not; they are told at `debug`.)
 
 use core::fmt::{self, Write};
-use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::os::fd::BorrowedFd;
 use std::sync::OnceLock;
@@ -21,6 +20,8 @@ use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{Interest, Subscriber};
 use tracing::{Event, Metadata};
+
+use crate::hooks::held::{bit, change_mask, pending, take};
 
 /// Bytes of a line; what is longer is cut. A pipe takes so many at once or none.
 const LINE_BYTES: usize = 512;
@@ -122,29 +123,16 @@ impl Line {
 }
 
 /// Has the thread get no signal of what `write` does: none that a reader has gone, and none that a terminal is another process's at the moment.
-#[expect(clippy::multiple_unsafe_ops_per_block, reason = "one contract holds for calls on sets of signals")]
 fn without_signals(write: impl FnOnce()) {
-    let mut blocked = MaybeUninit::<libc::sigset_t>::uninit();
-    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
-    let mut pending = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: each is written whole by the call that it is passed to, before it is read.
-    unsafe {
-        libc::sigemptyset(blocked.as_mut_ptr());
-        libc::sigaddset(blocked.as_mut_ptr(), libc::SIGPIPE);
-        libc::sigaddset(blocked.as_mut_ptr(), libc::SIGTTOU);
-        libc::pthread_sigmask(libc::SIG_BLOCK, blocked.as_ptr(), before.as_mut_ptr());
-        libc::sigpending(pending.as_mut_ptr());
-    }
+    let broken_pipe = bit(libc::SIGPIPE);
+    let before = change_mask(libc::SIG_BLOCK, broken_pipe | bit(libc::SIGTTOU));
+    // One that waited before stays.
+    let is_ours = pending() & broken_pipe == 0;
     write();
-    // SAFETY: as above; a signal that this has brought is taken from this thread alone, and one that waited before stays.
-    unsafe {
-        if libc::sigismember(pending.as_ptr(), libc::SIGPIPE) == 0 {
-            libc::sigdelset(blocked.as_mut_ptr(), libc::SIGTTOU);
-            let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-            libc::sigtimedwait(blocked.as_ptr(), core::ptr::null_mut(), &raw const at_once);
-        }
-        libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), core::ptr::null_mut());
+    if is_ours {
+        take(broken_pipe);
     }
+    change_mask(libc::SIG_SETMASK, before);
 }
 
 impl Write for Line {
@@ -206,6 +194,20 @@ impl Subscriber for Told {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn write_to_a_pipe_without_a_reader_sends_no_signal_then_nor_later() {
+        // The standard library of Rust ignores the signal, and programs of C do not.
+        // SAFETY: the default is a handler, too; what was there before comes back.
+        let before = unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+        let (reads, writes) = std::io::pipe().unwrap();
+        drop(reads);
+        let mut written = Ok(0);
+        without_signals(|| written = write(&writes, b"line"));
+        assert_eq!((written, pending()), (Err(Errno::PIPE), 0));
+        // SAFETY: as above.
+        unsafe { libc::signal(libc::SIGPIPE, before) };
+    }
 
     #[test]
     fn line_is_one_whatever_it_is_made_of() {

@@ -5,6 +5,7 @@ use syscalls::{Sysno, raw_syscall};
 
 /// The kernel's set of signals: bit `n - 1` for signal `n`.
 const SET_BYTES: usize = size_of::<u64>();
+static AT_ONCE: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 0 };
 /// What a thread's own mistake raises: blocked, it would end the process without its handler.
 const OWN_MISTAKES: u64 = bit(libc::SIGSEGV)
     | bit(libc::SIGBUS)
@@ -16,7 +17,8 @@ const OWN_MISTAKES: u64 = bit(libc::SIGSEGV)
 /// What does nothing where no handler is installed.
 const IGNORED: u64 = bit(libc::SIGCHLD) | bit(libc::SIGCONT) | bit(libc::SIGURG) | bit(libc::SIGWINCH);
 
-const fn bit(signal: i32) -> u64 {
+/// The set of one signal.
+pub const fn bit(signal: i32) -> u64 {
     1 << (signal - 1)
 }
 
@@ -83,7 +85,8 @@ fn set(word: u64) -> libc::sigset_t {
     unsafe { set.assume_init() }
 }
 
-fn change_mask(how: i32, word: u64) -> u64 {
+/// Changes which signals this thread blocks, as `sigprocmask` does, and leaves `errno` alone. Those that it blocked before.
+pub fn change_mask(how: i32, word: u64) -> u64 {
     let mut before = 0u64;
     let (new, old) = (&raw const word, &raw mut before);
     // SAFETY: the kernel reads one set and writes the other; both live through the call.
@@ -91,12 +94,20 @@ fn change_mask(how: i32, word: u64) -> u64 {
     before
 }
 
-fn pending() -> u64 {
+/// Signals that wait for this thread or the process.
+pub fn pending() -> u64 {
     let mut signals = 0u64;
     let out = &raw mut signals;
     // SAFETY: the kernel writes one set, which lives through the call.
     unsafe { raw_syscall!(Sysno::rt_sigpending, out, SET_BYTES) };
     signals
+}
+
+/// Takes one of these signals, which the thread blocks, if one waits: it has no effect then.
+pub fn take(signals: u64) {
+    let (set, at_once) = (&raw const signals, &raw const AT_ONCE);
+    // SAFETY: the kernel reads a set and a time, which live through the call, and writes nothing for a null pointer.
+    unsafe { raw_syscall!(Sysno::rt_sigtimedwait, set, 0, at_once, SET_BYTES) };
 }
 
 fn does_something(signal: i32) -> bool {

@@ -163,3 +163,52 @@ impl Inbox {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use beeline_mmio::Region;
+
+    use super::super::header::{Room, Words};
+    use super::*;
+
+    /// A connection that is whole.
+    #[derive(Debug)]
+    struct Whole;
+
+    impl Sequences for Whole {
+        fn start(&self) -> (SequenceStatus, Option<SequenceStart>) {
+            unreachable!("nothing is sent by the end that is tried")
+        }
+
+        fn check(&self, _: SequenceStart) -> SequenceStatus {
+            SequenceStatus::Ok
+        }
+
+        fn is_there(&self) -> bool {
+            true
+        }
+
+        fn fails_over(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn end_that_is_sent_a_message_of_no_bytes_listens_no_more() {
+        let region = Region::private(4096);
+        let [here, there] = [0, 2048].map(|start| Words::new(region.clone(), start));
+        let room = Room::of(4, 100).unwrap();
+        let (our_header, their_header) = (here.begin(room, [2, 1]), there.begin(room, [4, 3]));
+        let mut liar = here.sender(&our_header, &there);
+        let ends = Ends::new(
+            there.sender(&their_header, &here),
+            here.inlet(&our_header, &there),
+            Arc::new(Whole),
+            100,
+            false,
+        );
+        assert_eq!(ends.receive(&mut [0]), Ok(Received::TooFew));
+        assert!(matches!(liar.try_send(&[]), Ok(Sent::Sent)));
+        assert_eq!(ends.receive(&mut [0]), Err(Refusal::NotConnected));
+    }
+}

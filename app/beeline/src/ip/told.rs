@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use beeline_ip::{Ip, PeerReport};
+use beeline_ip::{Ip, PeerCounts, PeerReport};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -21,15 +21,8 @@ pub enum Told {
     /// What was carried, in the end.
     Carried {
         node: u16,
-        sent_packets: u64,
-        sent_bytes: u64,
-        received_packets: u64,
-        received_bytes: u64,
-        absent_packets: u64,
-        full_packets: u64,
-        too_long_packets: u64,
-        wrong_packets: u64,
-        refused_packets: u64,
+        #[serde(flatten)]
+        counts: PeerCounts,
     },
     /// What was for nobody, in the end.
     Nowhere { packets: u64, told_packets: u64 },
@@ -47,21 +40,7 @@ impl Told {
 
     /// All that was carried.
     pub fn in_the_end(ip: &Ip) -> Vec<Self> {
-        let carried = |peer: PeerReport| {
-            let counts = peer.counts;
-            Told::Carried {
-                node: peer.node.0,
-                sent_packets: counts.sent_packets,
-                sent_bytes: counts.sent_bytes,
-                received_packets: counts.received_packets,
-                received_bytes: counts.received_bytes,
-                absent_packets: counts.absent_packets,
-                full_packets: counts.full_packets,
-                too_long_packets: counts.too_long_packets,
-                wrong_packets: counts.wrong_packets,
-                refused_packets: counts.refused_packets,
-            }
-        };
+        let carried = |peer: PeerReport| Told::Carried { node: peer.node.0, counts: peer.counts };
         let counts = ip.counts();
         let nowhere = Told::Nowhere { packets: counts.nowhere_packets, told_packets: counts.told_packets };
         ip.peers().into_iter().map(carried).chain([nowhere]).collect()
@@ -90,21 +69,18 @@ impl Told {
             Told::Absent { node, address, why: Some(why) } => {
                 format!("node {node} is not there: {address}: {why}")
             }
-            Told::Carried {
-                node,
-                sent_packets,
-                sent_bytes,
-                received_packets,
-                received_bytes,
-                absent_packets,
-                full_packets,
-                too_long_packets,
-                wrong_packets,
-                refused_packets,
-            } => format!(
-                "node {node}: {sent_packets} packets sent ({sent_bytes} bytes), {received_packets} received ({received_bytes}); \
-                 lost: {absent_packets} while it was not there, {full_packets} without room, {too_long_packets} too long for it, {wrong_packets} wrong, \
-                 {refused_packets} that the kernel did not take"
+            Told::Carried { node, counts } => format!(
+                "node {node}: {} packets sent ({} bytes), {} received ({}); lost: {} while it was not there, {} without room, \
+                 {} too long for it, {} wrong, {} that the kernel did not take",
+                counts.sent_packets,
+                counts.sent_bytes,
+                counts.received_packets,
+                counts.received_bytes,
+                counts.absent_packets,
+                counts.full_packets,
+                counts.too_long_packets,
+                counts.wrong_packets,
+                counts.refused_packets,
             ),
             Told::Nowhere { packets, told_packets } => {
                 format!(

@@ -1,6 +1,5 @@
 //! `beeline ip up`: the device is there until a signal ends it.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -87,7 +86,7 @@ fn configuration(args: &UpArgs) -> Result<Configuration, Failure> {
         let bytes = args.memory_bytes.map(|bytes| bytes.as_u64());
         configuration.one_memory = Some(match configuration.one_memory.take() {
             Some(memory) if memory.path == *path => OneMemory { bytes: bytes.or(memory.bytes), ..memory },
-            _ => OneMemory { path: PathBuf::from(path), members: MEMBERS, bytes, slot: None },
+            _ => OneMemory { path: path.clone(), members: MEMBERS, bytes, slot: None },
         });
     }
     Ok(configuration)

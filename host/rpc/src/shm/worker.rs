@@ -214,12 +214,13 @@ fn disconnect(registry: &Registry, session: &Session) {
     registry.remove(&session.entry.peer);
 }
 
-/// Ready while a request may be there, or room for an answer that waits, for [`Worker::poll`].
+/// Ready while a request may be there, room for an answer that waits, or a client that came or went, for [`Worker::poll`].
 impl Source for Worker {
     fn listen(&mut self, event: &Event) -> Armed {
         self.registry.signal(self.index, Some(event));
+        // Only a poll takes up who came and went: who waits for that looks after polls, and would sleep on what was taken up here.
         if self.registry.changes() != self.seen_changes {
-            self.refresh();
+            return Armed::Ready;
         }
         self.sessions.iter_mut().for_each(|session| session.listen(event));
         listen_all(self.sessions.iter().flat_map(Session::sleepers));

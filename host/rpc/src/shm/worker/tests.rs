@@ -48,3 +48,26 @@ fn broken_client_keeps_no_other_from_its_last_answer() -> Result<(), Box<dyn std
     assert_eq!(completion, Some(Ok(ANSWER.to_vec())));
     Ok(())
 }
+
+#[test]
+fn client_that_goes_between_a_poll_and_the_wait_is_no_reason_to_wait()
+-> Result<(), Box<dyn std::error::Error>> {
+    let folder = tempfile::tempdir()?;
+    let domain = Domain::open(&DomainConfig { root: Some(folder.path().into()), name: "calls".into() })?;
+    let (_server, mut workers) = Server::offer(&domain, "server", ServerOptions::default())?;
+    let mut worker = beeline_domain::Polled::new(workers.remove(0))?;
+    let client = Client::connect(&domain, "server", ClientOptions::default())?;
+    worker.poll(&mut answer);
+    assert_eq!(worker.clients(), 1, "it has come");
+    drop(client);
+    let begun = Instant::now();
+    while worker.registry.changes() == worker.seen_changes {
+        assert!(begun.elapsed() < WATCHDOG, "it is gone");
+        std::thread::yield_now();
+    }
+    assert_eq!(worker.arm(), Armed::Ready, "a poll is due");
+    worker.poll(&mut answer);
+    assert_eq!(worker.clients(), 0, "which finds it gone");
+    assert_eq!(worker.arm(), Armed::Wait, "and leaves nothing to do");
+    Ok(())
+}

@@ -19,7 +19,7 @@ built = $(target)/release/beeline
 staged = $(target)/install
 
 .DEFAULT_GOAL := help
-.PHONY: help run figures check test bench long gen rtl-tools build stage install uninstall install-sisci uninstall-sisci clean
+.PHONY: help run figures check test bench long gen rtl-tools guest build stage install uninstall install-sisci uninstall-sisci clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -52,6 +52,9 @@ gen: ## generate spec/generated from spec/nic.rdl and spec/formats.toml (needs P
 
 rtl-tools: ## simulator, linters, synthesis and proof for the NIC's RTL, into target/rtl (once, about a minute)
 	$(CARGO) xtask rtl-tools
+
+guest: ## boot a Linux of Debian under emulation and show its PCI functions (cargo xtask guest --help: run, shell)
+	$(CARGO) xtask guest boot
 
 build: ## the program, and the library that it preloads, optimised
 	$(CARGO) build --release --package beeline-cli --package beeline-sockets

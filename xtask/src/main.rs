@@ -11,6 +11,7 @@ mod cores;
 mod effort;
 mod failure;
 mod generate;
+mod guest;
 mod house;
 mod install;
 mod lanes;

@@ -6,6 +6,7 @@ mod check;
 mod checked;
 mod disk;
 mod foreign;
+mod guest;
 mod lane;
 mod package;
 mod pages;
@@ -25,6 +26,7 @@ use lane::Lane;
 
 use crate::effort::Effort;
 use crate::failure::{Context, Failure, Outcome};
+use crate::guest::commands as guests;
 use crate::rtl::mutants::random;
 use crate::rtl::synth::Wanted;
 use crate::run::root;
@@ -96,6 +98,11 @@ pub enum Command {
     Aarch64,
     /// Servers and clients of Debian natively and by `beeline run`: installs them, runs `app/beeline/tests/real_programs.rs`
     RealPrograms,
+    /// A Linux of Debian under emulation, to run programs and drivers in; `ci --only guest` checks that it does
+    Guest {
+        #[command(subcommand)]
+        request: guests::Request,
+    },
     /// A peer with the other byte order, under qemu-user, in a fabric of this machine
     BigEndian,
     /// `libsisci.so` and its programs in C with the checks of a compiler: memory, undefined behaviour, threads
@@ -177,7 +184,7 @@ pub enum Command {
 
 /// In the order in which `ci` starts and shows them: cheap and telling first. Those that build in `target/` follow each
 /// other; the others run beside them, and the longest of each kind begin before the short.
-const LANES: [Lane; 26] = [
+const LANES: [Lane; 27] = [
     Lane::new("fmt", |_| cargo::fmt()),
     Lane::new("house", |_| house::run()),
     Lane::new("tour", |_| pages::tour()),
@@ -194,6 +201,7 @@ const LANES: [Lane; 26] = [
         .in_target()
         .leaving(&["target/wasm32-unknown-unknown", "target/thumbv7em-none-eabihf"]),
     Lane::new("package", package::check).in_target().leaving(&["target/package"]),
+    Lane::new("guest", |_| guest::run()),
     Lane::new("aarch64", |_| foreign::aarch64()).in_target().leaving(&["target/aarch64-unknown-linux-gnu"]),
     // A standard library and a compiler are fetched and built for it.
     Lane::new("big-endian", |_| big_endian::run()).in_target().only_long().leaving(&["target/big-endian"]),
@@ -246,6 +254,7 @@ pub fn run(command: Command) -> Outcome {
         Command::E2e => cargo::e2e(Effort::Short),
         Command::Aarch64 => foreign::aarch64(),
         Command::RealPrograms => real_programs::run(Effort::Short),
+        Command::Guest { request } => guests::run(request),
         Command::BigEndian => big_endian::run(),
         Command::Sanitizers => sanitized::run(),
         Command::Portable => portable::check(),

@@ -1,0 +1,142 @@
+//! Guests do what lanes that use them rely on: they boot, answer, share memory with this machine and with each other, and say so when
+//! they break.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::time::Instant;
+
+use crate::failure::{Context, Failure, Outcome};
+use crate::guest::{AddedFile, Cause, Device, Guest, Options, Packages, Setup, programs};
+
+/// Of the BAR that the host, a guest and another guest share.
+const BAR_BYTES: u64 = 1 << 20;
+/// The function that a guest's first device is.
+const FUNCTION: &str = "0000:00:01.0";
+
+/// Boots two guests and checks them; skipped, with the reason, where Debian's packages cannot be had.
+pub fn run() -> Outcome {
+    let packages = match Packages::bring() {
+        Ok(packages) => packages,
+        Err(why) => {
+            println!("  SKIPPED: no guest was booted, because what it is made of cannot be had:\n  {why}");
+            return Ok(());
+        }
+    };
+    println!("  Linux {} under QEMU {}", packages.kernel_version(), packages.qemu_version());
+    let setup = Setup::of(packages)?;
+    let reader = programs::build_static("beeline-mmio", "--example", "bar_words")?;
+    let shared = Shared::make(&setup)?;
+    let options = Options {
+        devices: vec![Device::IvshmemFile(shared.path.clone())],
+        files: vec![AddedFile::of(reader)],
+        ..Options::default()
+    };
+    let mut one = boot(&setup, &options)?;
+    answers(&mut one)?;
+    let mut other = boot(&setup, &options)?;
+    shares_memory(&shared, &mut one, &mut other)?;
+    tells_a_panic(&mut one)?;
+    // The other one is another machine.
+    other.output("true").map(drop)
+}
+
+fn boot(setup: &Setup, options: &Options) -> Outcome<Guest> {
+    let guest = Guest::boot(setup, options)?;
+    println!("  a guest took commands after {:.1} s", guest.boot_took().as_secs_f64());
+    Ok(guest)
+}
+
+fn answers(guest: &mut Guest) -> Outcome {
+    let kernel = guest.output("uname -sr; echo to both >&2")?;
+    require("both outputs come back", kernel.starts_with("Linux 6.") && kernel.ends_with("to both\n"))?;
+    let failed = guest.run("echo before; exit 7")?;
+    require("a status comes back", failed.status == 7 && failed.bytes == b"before\n")?;
+    let start = Instant::now();
+    for number in 0..20 {
+        let said = guest.output(&format!("echo {number}"))?;
+        require("each answer is of its command", said == format!("{number}\n"))?;
+    }
+    println!("  a command took {:.0} ms", start.elapsed().as_secs_f64() * 1e3 / 20.0);
+    let long = guest.output("printf %b '\\0001\\r\\n@@1 0 0\\n' && seq 2000")?;
+    require(
+        "output comes back as it is",
+        long.starts_with("\u{1}\r\n@@1 0 0\n1\n") && long.ends_with("\n2000\n"),
+    )?;
+    let word = "w".repeat(10_000);
+    require("a long command arrives", guest.output(&format!("echo {word} | wc -c"))?.trim() == "10001")?;
+    match guest.console().complaint() {
+        None => Ok(()),
+        Some(line) => Err(Failure::new(format!("the guest's kernel complains: {line}"))),
+    }
+}
+
+/// Words go from the host to a guest, from it to the host, and from one guest to the other, each through the BAR.
+fn shares_memory(shared: &Shared, one: &mut Guest, other: &mut Guest) -> Outcome {
+    for guest in [&mut *one, other] {
+        let functions = guest.output("lspci -n")?;
+        require("the guest has the function", functions.contains("00:01.0 0500: 1af4:1110"))?;
+        guest.output(&format!("echo 1 > /sys/bus/pci/devices/{FUNCTION}/enable"))?;
+    }
+    shared.write(64, 0x1122_3344_5566_7788)?;
+    let said = one.output(&format!("bar_words {FUNCTION} 2 load 64 1"))?;
+    require("a guest reads what the host wrote", said.trim() == "0x1122334455667788")?;
+    one.output(&format!("bar_words {FUNCTION} 2 store 4096 0xfeed 0xface"))?;
+    require(
+        "the host reads what a guest wrote",
+        shared.read(4096)? == 0xfeed && shared.read(4104)? == 0xface,
+    )?;
+    let said = other.output(&format!("bar_words {FUNCTION} 2 load 4096 2"))?;
+    require("a guest reads what another one wrote", said.split_whitespace().eq(["0xfeed", "0xface"]))
+}
+
+fn tells_a_panic(guest: &mut Guest) -> Outcome {
+    let lost = match guest.run("echo c > /proc/sysrq-trigger") {
+        Err(lost) => lost,
+        Ok(output) => {
+            return Err(Failure::new(format!("a guest answers behind a panic: {}", output.text())));
+        }
+    };
+    let is_told = matches!(&lost.cause, Cause::Panicked(_)) && lost.console.contains("sysrq");
+    require(&format!("a panic is told as one: {lost}"), is_told)
+}
+
+fn require(what: &str, holds: bool) -> Outcome {
+    if holds { Ok(()) } else { Err(Failure::new(format!("it does not hold that {what}"))) }
+}
+
+/// A file that is a BAR, removed with this.
+struct Shared {
+    path: std::path::PathBuf,
+    file: File,
+}
+
+impl Shared {
+    fn make(setup: &Setup) -> Outcome<Self> {
+        let path = setup.packages().folder().join("made").join("shared");
+        let file = open(&path).while_doing("make a file for a BAR")?;
+        Ok(Shared { path, file })
+    }
+
+    fn write(&self, at: u64, word: u64) -> Outcome {
+        self.file.write_all_at(&word.to_le_bytes(), at).while_doing("write to the file of a BAR")
+    }
+
+    fn read(&self, at: u64) -> Outcome<u64> {
+        let mut bytes = [0; 8];
+        self.file.read_exact_at(&mut bytes, at).while_doing("read the file of a BAR")?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+}
+
+fn open(path: &Path) -> std::io::Result<File> {
+    let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
+    file.set_len(BAR_BYTES)?;
+    Ok(file)
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}

@@ -15,6 +15,8 @@ struct Row {
     upper: Link,
     lower: Link,
     hop: Hop,
+    /// How many packets one may pass at the hop.
+    passes: usize,
     awake: bool,
     asleep: Vec<Tlp>,
     arrived: [Vec<Tlp>; 2],
@@ -48,13 +50,14 @@ impl Row {
         let mut lower = Link::new(LOWER, lower).expect("settings of a link");
         let hop = Hop::new(0, latency, &mut upper, &mut lower);
         let (asleep, arrived) = (Vec::new(), Default::default());
-        Row { upper, lower, hop, awake, asleep, arrived, last_arrival: Picoseconds::ZERO }
+        Row { upper, lower, hop, passes: 0, awake, asleep, arrived, last_arrival: Picoseconds::ZERO }
     }
 
     fn arrives(&mut self, link: LinkId, side: Side, tlp: Tlp, calendar: &mut Calendar<Event>) {
         match (link, side) {
-            (UPPER, Side::Downstream) => return self.hop.enter(Side::Downstream, tlp, calendar),
-            (LOWER, Side::Upstream) => return self.hop.enter(Side::Upstream, tlp, calendar),
+            (UPPER, Side::Downstream) | (LOWER, Side::Upstream) => {
+                return self.hop.enter_passing(side, tlp, self.passes, calendar);
+            }
             (UPPER, Side::Upstream) => self.upper.free(side, &tlp, calendar),
             _ if self.awake => self.lower.free(side, &tlp, calendar),
             _ => self.asleep.push(tlp),
@@ -147,10 +150,12 @@ proptest! {
         generations in prop::array::uniform2(prop::sample::select(Generation::ALL.to_vec())),
         lines in prop::array::uniform2(2u32..8),
         look_ahead in 0usize..3,
+        passes in 0usize..4,
     ) {
         let kinds = [Kind::MemoryWrite, Kind::MemoryRead, Kind::NonPostedWrite, Kind::CompletionWithData];
         let link = |n: usize| LinkSettings { look_ahead, ..settings(generations[n], 4, lines[n]) };
         let mut row = Row::new([link(0), link(1)], Picoseconds(7000), true);
+        row.passes = passes;
         let mut calendar = Calendar::new();
         let mut packets: Vec<_> = packets;
         packets.sort_by_key(|packet| packet.3);

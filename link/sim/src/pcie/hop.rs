@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::ordering::{MayPass, may_pass};
 use super::{Link, LinkEvent, Side, Tlp};
 use crate::des::{Calendar, Picoseconds};
 
@@ -29,6 +30,9 @@ pub struct Hop {
 }
 
 impl Hop {
+    /// In [`Tlp::hold`] of a packet that the hop made by itself: it came by no link, and gives no room back.
+    pub const ITS_OWN: u32 = u32::MAX;
+
     /// An empty hop, whose events carry `id`. It watches the ends that it joins.
     pub fn new(id: u16, latency: Picoseconds, upper: &mut Link, lower: &mut Link) -> Hop {
         upper.watch(Side::Downstream);
@@ -45,6 +49,28 @@ impl Hop {
             calendar.schedule(at, HopEvent { hop: self.id, toward }.into());
         }
         crossing.push_back((at, tlp));
+    }
+
+    /// As [`Hop::enter`], but the packet takes the place of one of those in front, at most `most` of them, as far as the ordering table lets it
+    /// pass them: the first of all that it may. When packets leave does not change, only which.
+    pub fn enter_passing<E: From<HopEvent>>(
+        &mut self,
+        toward: Side,
+        tlp: Tlp,
+        most: usize,
+        calendar: &mut Calendar<E>,
+    ) {
+        self.enter(toward, tlp, calendar);
+        let crossing = &mut self.crossing[toward as usize];
+        let last = crossing.len() - 1;
+        for at in (last.saturating_sub(most)..last).rev() {
+            if may_pass(&tlp, &crossing[at].1) == MayPass::No {
+                return;
+            }
+            let first = crossing[at].1;
+            crossing[at].1 = tlp;
+            crossing[at + 1].1 = first;
+        }
     }
 
     /// An event of this hop happens: a packet leaves by the link that is not the one it came by.
@@ -82,10 +108,14 @@ impl Hop {
         // Room that is given back sends an update, on the wires on which others wait, and may let nothing else go: once
         // around both is enough.
         while let Some(tlp) = lower.next_departed(Side::Upstream) {
-            upper.free(Side::Downstream, &tlp, calendar);
+            if tlp.hold != Hop::ITS_OWN {
+                upper.free(Side::Downstream, &tlp, calendar);
+            }
         }
         while let Some(tlp) = upper.next_departed(Side::Downstream) {
-            lower.free(Side::Upstream, &tlp, calendar);
+            if tlp.hold != Hop::ITS_OWN {
+                lower.free(Side::Upstream, &tlp, calendar);
+            }
         }
     }
 }

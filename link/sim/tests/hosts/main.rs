@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "what a test does not expect fails it")]
 
 mod engines;
+mod ntb;
 
 use beeline_link_sim::cpu::{CoreSettings, FenceAck, Release};
 use beeline_link_sim::des::Picoseconds;

@@ -32,6 +32,7 @@ impl Hosts {
             HostsEvent::EngineSends(host) => self.engine_sends(host),
             HostsEvent::EngineLands(host) => self.engine_lands(host),
             HostsEvent::EngineTimesOut { host, id } => self.engine_times_out(host, id),
+            HostsEvent::Interrupted(host) => self.handles_interrupt(host),
             HostsEvent::LoadTimesOut(place) => self.load_answered(place, Some(LOST)),
             HostsEvent::LinkChanges { host, is_up } => self.set_link(host, is_up),
         }

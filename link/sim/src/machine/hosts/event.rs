@@ -43,6 +43,8 @@ pub enum HostsEvent {
     },
     /// A load whose answer was lost is over.
     LoadTimesOut(Place),
+    /// An interrupt that its root complex has seen is with whoever waits for it.
+    Interrupted(HostId),
     /// The link of a host goes down or comes up.
     LinkChanges {
         host: HostId,

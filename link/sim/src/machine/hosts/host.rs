@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::engine::Engine;
+use super::ntb::Ntb;
 use super::topology::{End, Topology, group_begins_at};
 use super::{HostId, HostsError, HostsEvent, HostsSettings, Place, Region};
 use crate::cpu::{Core, FenceAck};
@@ -47,6 +48,8 @@ pub(super) struct Host {
     pub downs: u64,
     /// Accesses of others that were no memory of it, or of whom it takes none.
     pub faults: u64,
+    /// How often a bridge has interrupted it.
+    pub interrupts: u64,
     /// Whose requests its bridge does not let in.
     pub refused: BTreeSet<HostId>,
     /// The core that gets the next place that is free in the root complex.
@@ -61,6 +64,8 @@ pub struct Hosts {
     pub(super) links: Vec<Link>,
     pub(super) hops: Vec<Hop>,
     pub(super) uppers: Vec<usize>,
+    /// A bridge that is a device, and its hop.
+    pub(super) ntb: Option<(usize, Ntb)>,
     pub(super) switch: Option<Switch>,
     pub(super) ends: Vec<[End; 2]>,
     /// Memory of each host, by group.
@@ -101,6 +106,7 @@ impl Hosts {
             links: topology.links,
             hops: topology.hops,
             uppers: topology.uppers,
+            ntb: None,
             switch: topology.switch,
             ends: topology.ends,
             reflected,
@@ -269,6 +275,7 @@ impl Host {
             is_up: true,
             downs: 0,
             faults: 0,
+            interrupts: 0,
             refused: BTreeSet::new(),
             served_next: 0,
         }

@@ -9,15 +9,19 @@
 //! platform says of the hop. A link that is down loses what is on its way to and from its host; a load that is lost is answered with ones,
 //! after a time-out. A port may have a DMA engine, which has what it reads and writes leave by the same link.
 //!
+//! Or a bridge is a device of its own (`ntb`), with windows that programs have to make it translate, and interrupts.
+//!
 //! From: whoever runs programs on the cores, told by [`Hosts::advance`] whose turn it is. Not here: what the words mean, devices, errors
 //! of single packets.
 
+mod bridged;
 mod cores;
 mod engine;
 mod engines;
 mod event;
 mod host;
 mod ids;
+mod ntb;
 mod operations;
 mod roots;
 mod settings;
@@ -27,4 +31,5 @@ pub use engine::{EngineSettings, Outcome, Transfer, Way};
 pub use event::HostsEvent;
 pub use host::Hosts;
 pub use ids::{HostId, LOST, Place, Region};
+pub use ntb::{NtbCounts, NtbSettings, Register};
 pub use settings::{GROUP_BYTES, HostsError, HostsSettings, Joined, Row};

@@ -126,6 +126,7 @@ impl Hosts {
             // Its adapter interrupts it.
             let home = host.home(&self.settings);
             self.host_changed(home);
+            self.bridge_is_told_of_links();
         }
     }
 

@@ -13,9 +13,7 @@ impl Hosts {
             match self.ends[index][arrival.side as usize] {
                 End::Root(host) => self.arrives(host, arrival.tlp),
                 // It goes on the way that it came.
-                End::Hop(hop) => {
-                    self.hops[usize::from(hop)].enter(arrival.side, arrival.tlp, &mut self.calendar);
-                }
+                End::Hop(hop) => self.enters_hop(index, hop, arrival.side, arrival.tlp),
                 End::Port(port) => self.enters_switch(port, arrival.tlp),
             }
         }
@@ -80,7 +78,7 @@ impl Hosts {
         }
     }
 
-    fn body_is_gone(&mut self, tlp: &Tlp) {
+    pub(super) fn body_is_gone(&mut self, tlp: &Tlp) {
         if tlp.kind != Kind::MemoryWrite {
             return;
         }
@@ -94,7 +92,7 @@ impl Hosts {
     }
 
     /// The bytes that a write carries.
-    fn data_of(&mut self, write: &Tlp) -> Vec<u8> {
+    pub(super) fn data_of(&mut self, write: &Tlp) -> Vec<u8> {
         let from = Place::of_requester(write.requester);
         let it = &mut self.hosts[usize::from(from.host.0)];
         if from.is_engine() {
@@ -105,7 +103,7 @@ impl Hosts {
     }
 
     /// What a request finds where it comes to: nothing if that is no memory. It travels with the answer.
-    fn finds(&mut self, request: &Tlp, bytes: Option<Vec<u8>>) {
+    pub(super) fn finds(&mut self, request: &Tlp, bytes: Option<Vec<u8>>) {
         let from = Place::of_requester(request.requester);
         if !from.is_engine() {
             let word = bytes.and_then(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?)));
@@ -118,7 +116,7 @@ impl Hosts {
     /// A packet is lost, because a link is down.
     fn lose(&mut self, tlp: &Tlp) {
         self.body_is_gone(tlp);
-        if tlp.kind != Kind::MemoryWrite {
+        if tlp.kind.class() != Class::Posted {
             let place = Place::of_requester(tlp.requester);
             let over = if place.is_engine() {
                 HostsEvent::EngineTimesOut { host: place.host, id: tlp.body }
@@ -380,6 +378,8 @@ impl Hosts {
             self.host_mut(host).faults += u64::from(!is_memory);
             self.body_is_gone(&tlp);
             self.host_changed(home);
+        } else if tlp.kind == Kind::Message {
+            self.is_interrupted(host);
         } else {
             self.load_answered(from, None);
         }

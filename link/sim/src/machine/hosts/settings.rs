@@ -80,6 +80,9 @@ pub enum HostsError {
         "no fence waits for the memory of another host; let it wait for the root complex, or read across"
     )]
     Fence,
+    /// A bridge that is a device cannot be there.
+    #[error("a bridge cannot have {0}")]
+    Bridge(&'static str),
 }
 
 impl HostsSettings {

@@ -115,3 +115,8 @@ fn copied(settings: &HostsSettings, groups: &[Vec<u16>], overlays: &[Vec<u64>]) 
 pub(super) fn group_begins_at(settings: &HostsSettings, group: usize) -> u64 {
     (settings.hosts() + 1 + group) as u64 * settings.span_bytes()
 }
+
+/// Where the function of a bridge begins that is a device, for a host: behind its memory.
+pub(super) fn ntb_begins_at(settings: &HostsSettings, host: HostId) -> u64 {
+    host.begins_at(settings) + settings.span_bytes() / 2
+}

@@ -5,12 +5,13 @@
 //! gives it to nobody until the other side has answered that it looks at it no more: so no line is made blank by both.
 
 use beeline_contract_adapter::{PublishPort, ViewPort};
-use beeline_contract_memory::{CreditSink, CreditSource, Line, LoadPort, StorePort};
+use beeline_contract_memory::{CreditSink, CreditSource, StorePort};
 use beeline_fabric::{MAX_MESSAGE_BYTES, Place, Refusal};
 use beeline_link_sim::machine::hosts::Region;
 use beeline_spec::escape::blank_from_random;
 use beeline_window::{Receiver, SendError, Sent, WindowConfig, Writer};
 
+use crate::lines::{Loads, Stores};
 use crate::programs::Core;
 use crate::session::Losses;
 use crate::wiring::{LINE_BYTES, WINDOW_LINES as LINES, WINDOWS, YARD_WORDS};
@@ -120,6 +121,7 @@ impl Yard {
         let mut stores = Stores {
             core: self.core.clone(),
             address: self.to + at as u64 * u64::from(LINES) * LINE_BYTES as u64,
+            lines: LINES,
         };
         (0..LINES).for_each(|line| stores.store_line(line, &[config.blank; 8]));
         let writer =
@@ -217,7 +219,7 @@ impl Yard {
         let offset = (at * LINES) as usize * LINE_BYTES;
         let inlet = &mut self.inlets[at as usize];
         if inlet.as_ref().is_none_or(|inlet| inlet.word != word) {
-            let loads = Loads { core: self.core.clone(), region: self.here, offset };
+            let loads = Loads { core: self.core.clone(), region: self.here, offset, lines: LINES };
             let free = Free { own: self.own.clone(), word: FREED + at };
             *inlet = Some(Inlet { word, receiver: Some(Receiver::new(loads, free, config(word))) });
         }
@@ -238,71 +240,6 @@ impl Yard {
             inlet.receiver = None;
         }
         taken
-    }
-}
-
-/// Lines of a window in the memory of another host.
-struct Stores {
-    core: Core,
-    address: u64,
-}
-
-impl StorePort for Stores {
-    fn lines(&self) -> u32 {
-        LINES
-    }
-
-    fn store_line(&mut self, line: u32, words: &Line) {
-        self.core.store_line(self.address + u64::from(line) * LINE_BYTES as u64, words);
-    }
-
-    fn store_word(&mut self, line: u32, word: u32, value: u64) {
-        self.core.store_word(self.address + u64::from(line) * LINE_BYTES as u64 + u64::from(word) * 8, value);
-    }
-
-    fn fence(&mut self) {
-        self.core.fence();
-    }
-
-    beeline_contract_memory::store_port_default! { composed, hints, wake_receiver, progress }
-}
-
-/// Lines of a window in this host's memory.
-struct Loads {
-    core: Core,
-    region: Region,
-    offset: usize,
-}
-
-impl Loads {
-    fn at(&self, line: u32, word: usize) -> usize {
-        self.offset + line as usize * LINE_BYTES + word * 8
-    }
-}
-
-impl LoadPort for Loads {
-    beeline_contract_memory::group_line_by_line! {}
-
-    fn lines(&self) -> u32 {
-        LINES
-    }
-
-    fn load_word(&self, line: u32, word: u32) -> u64 {
-        self.core.load(self.region, self.at(line, word as usize))
-    }
-
-    fn load_line(&mut self, line: u32) -> Line {
-        let mut bytes = [0; LINE_BYTES];
-        self.core.copy_out(self.region, self.at(line, 0), &mut bytes);
-        let mut words = [0; 8];
-        for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
-            *word = u64::from_le_bytes(*bytes);
-        }
-        words
-    }
-
-    fn blank_line(&mut self, line: u32, blank: u64) {
-        (0..8).for_each(|word| self.core.store(self.region, self.at(line, word), blank));
     }
 }
 

@@ -1,26 +1,22 @@
 //! A guest that runs: booted, asked, and killed when it is dropped.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::agent::{self, Agent, Output};
 use super::console::Console;
+use super::folder::Folder;
 use super::image::{self, AddedFile};
 use super::lost::{Cause, Lost};
 use super::qemu::{self, Device, Files, Machine, Serial};
 use super::setup::Setup;
 use crate::failure::{Context, Failure, Outcome};
 
-/// Where guests have their folders: memory, so that a guest's own memory is a file that takes what the guest has touched.
-const FOLDERS: &str = "/dev/shm";
-const PREFIX: &str = "beeline-guest-";
 /// Between two looks at a socket that nobody has come to yet.
 const POLL: Duration = Duration::from_millis(5);
 /// How long the rest of what a kernel says as it stops, and the end of its emulator, may take.
@@ -89,8 +85,8 @@ impl Guest {
     /// Boots a guest and waits until it takes commands.
     pub fn boot(setup: &Setup, options: &Options) -> Outcome<Self> {
         let start = Instant::now();
-        let folder = Folder::make()?;
-        let first_files = folder.write_first_files(setup, options)?;
+        let folder = Folder::make(options.memory_mib)?;
+        let first_files = write_first_files(&folder, setup, options)?;
         let (console, socket) = (folder.path("console"), folder.path("agent"));
         let listener = UnixListener::bind(&socket).while_doing("listen for the guest's agent")?;
         listener.set_nonblocking(true).while_doing("listen for the guest's agent")?;
@@ -106,7 +102,7 @@ impl Guest {
             Ok(agent) => agent,
             Err(why) => {
                 end(&mut child);
-                return Err(Failure::new(format!("{why}\n{}", folder.emulator_said())));
+                return Err(Failure::new(format!("{why}\n{}", emulator_said(&folder))));
             }
         };
         let console = Console::at(console);
@@ -182,7 +178,7 @@ impl Guest {
             (None, Some(status), Cause::Cut(_)) => Cause::Ended(status.to_string()),
             (None, _, cause) => cause,
         };
-        let console = format!("{}\n{}", self.console.tail(), self.folder.emulator_said());
+        let console = format!("{}\n{}", self.console.tail(), emulator_said(&self.folder));
         Lost { cause, doing: doing.to_owned(), console }
     }
 
@@ -206,8 +202,8 @@ impl Drop for Guest {
 
 /// A guest with its console on this terminal, until it is powered off.
 pub fn on_terminal(setup: &Setup, options: &Options) -> Outcome<ExitStatus> {
-    let folder = Folder::make()?;
-    let first_files = folder.write_first_files(setup, options)?;
+    let folder = Folder::make(options.memory_mib)?;
+    let first_files = write_first_files(&folder, setup, options)?;
     let files = Files { kernel: &setup.kernel(), first_files: &first_files, memory: &folder.path("memory") };
     let mut command = qemu::command(setup.packages(), &options.machine(), files, Serial::Terminal)?;
     command.status().while_doing("run QEMU")
@@ -236,65 +232,17 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// The folder of one guest, which nobody else may enter.
-#[derive(Debug)]
-struct Folder {
-    path: PathBuf,
-    /// Locked as long as the guest is there.
-    _lock: File,
+/// One file of two archives, which the kernel unpacks one after the other.
+fn write_first_files(folder: &Folder, setup: &Setup, options: &Options) -> Outcome<PathBuf> {
+    let packages = setup.packages();
+    let mut bytes = setup.base()?;
+    let (guest, kernel) = (packages.guest(), packages.kernel());
+    bytes.extend(image::additions(&options.files, &options.modules, &guest, kernel)?);
+    let path = folder.path("first-files");
+    fs::write(&path, bytes).while_doing(format!("write {}", path.display()))?;
+    Ok(path)
 }
 
-impl Folder {
-    fn make() -> Outcome<Self> {
-        static MADE: AtomicU32 = AtomicU32::new(0);
-        remove_left_behind();
-        // A counter and nothing else: no order with other memory is needed.
-        let number = MADE.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{PREFIX}{}-{number}", std::process::id());
-        let (path, unlocked) =
-            (Path::new(FOLDERS).join(&name), Path::new(FOLDERS).join(format!("new-{name}")));
-        let doing = || format!("make {}", path.display());
-        DirBuilder::new().mode(0o700).create(&unlocked).while_doing(doing())?;
-        let lock = File::create(unlocked.join("lock")).while_doing(doing())?;
-        lock.try_lock().while_doing(doing())?;
-        // Under its name it is locked, so that nobody takes it for one that was left behind.
-        fs::rename(&unlocked, &path).while_doing(doing())?;
-        Ok(Folder { path, _lock: lock })
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.path.join(name)
-    }
-
-    /// One file of two archives, which the kernel unpacks one after the other.
-    fn write_first_files(&self, setup: &Setup, options: &Options) -> Outcome<PathBuf> {
-        let packages = setup.packages();
-        let mut bytes = setup.base()?;
-        let (guest, kernel) = (packages.guest(), packages.kernel());
-        bytes.extend(image::additions(&options.files, &options.modules, &guest, kernel)?);
-        let path = self.path("first-files");
-        fs::write(&path, bytes).while_doing(format!("write {}", path.display()))?;
-        Ok(path)
-    }
-
-    fn emulator_said(&self) -> String {
-        fs::read_to_string(self.path("emulator")).unwrap_or_default()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.path);
-    }
-}
-
-/// Removes folders of guests whose program was killed: nobody holds their locks. Those of other users cannot be opened.
-fn remove_left_behind() {
-    for entry in fs::read_dir(FOLDERS).into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with(PREFIX)
-            && File::open(entry.path().join("lock")).is_ok_and(|lock| lock.try_lock().is_ok())
-        {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
+fn emulator_said(folder: &Folder) -> String {
+    fs::read_to_string(folder.path("emulator")).unwrap_or_default()
 }

@@ -19,6 +19,7 @@ mod archive;
 pub mod commands;
 mod console;
 mod elf;
+mod folder;
 mod image;
 mod kernel;
 mod lost;

@@ -3,8 +3,8 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
-use std::time::Instant;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use crate::failure::{Context, Failure, Outcome};
 use crate::guest::{AddedFile, Cause, Device, Guest, Options, Packages, Setup, programs};
@@ -65,6 +65,9 @@ fn answers(guest: &mut Guest) -> Outcome {
     )?;
     let word = "w".repeat(10_000);
     require("a long command arrives", guest.output(&format!("echo {word} | wc -c"))?.trim() == "10001")?;
+    let late = guest.run_within("sleep 2; echo late", Duration::from_millis(200));
+    require("a wait ends", late.is_err_and(|lost| matches!(lost.cause, Cause::Silent(_))))?;
+    require("a late answer is nobody's", guest.output("echo next")? == "next\n")?;
     match guest.console().complaint() {
         None => Ok(()),
         Some(line) => Err(Failure::new(format!("the guest's kernel complains: {line}"))),
@@ -107,7 +110,7 @@ fn require(what: &str, holds: bool) -> Outcome {
 
 /// A file that is a BAR, removed with this.
 struct Shared {
-    path: std::path::PathBuf,
+    path: PathBuf,
     file: File,
 }
 

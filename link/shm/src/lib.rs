@@ -22,7 +22,10 @@ mod host;
 mod layout;
 mod messages;
 
-pub use device::{DevicePort, MemoryAccount, PortConfig, PortControl, PortCounters, Wire, Wired, Work};
+pub use device::{
+    Access, Closing, DevicePort, HostSide, MemoryAccount, PortConfig, PortControl, PortCounters, ProcessHost,
+    Queues, Wire, Wired, Work,
+};
 pub use error::{ConnectError, ControlError, PortError};
 pub use host::{ShmDoorbell, ShmLink, ShmMemory, ShmOptions, ShmWindow};
 pub use messages::VERSION;

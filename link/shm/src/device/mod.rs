@@ -4,18 +4,23 @@ mod account;
 mod control;
 mod counters;
 mod device_layout;
+mod host_side;
 mod port;
 mod port_config;
 mod port_parts;
+mod process_host;
 mod queues;
 mod regions;
 pub(crate) mod registers;
 mod scanner;
 
-pub(crate) use registers::{Access, encode};
+pub(crate) use registers::encode;
 
 pub use account::MemoryAccount;
 pub use control::PortControl;
 pub use counters::PortCounters;
+pub use host_side::{Access, Closing, HostSide};
 pub use port::{DevicePort, Wire, Wired, Work};
 pub use port_config::PortConfig;
+pub use process_host::ProcessHost;
+pub use queues::Queues;

@@ -9,19 +9,17 @@
 
 use core::mem;
 use std::os::fd::BorrowedFd;
-use std::sync::mpsc::Receiver;
 
 use beeline_contract_device::{Accept, Device, DmaError, DmaTag, QueueId, ReadTag, SimTime, Want, Watches};
-use beeline_domain::{Disposer, Waker};
-use beeline_spec::formats::port_closed;
+use beeline_domain::Disposer;
 
 use super::PortCounters;
-use super::port_parts::{HostWords, PortParts, Update};
+use super::host_side::{Access, Closing, HostSide};
+use super::port_parts::PortParts;
+use super::process_host::ProcessHost;
 use super::queues::{Queues, write_register};
 use super::regions::Regions;
-use super::registers::{Access, RegisterServer};
 use crate::error::PortError;
-use crate::event::EventReceiver;
 
 /// Longest DMA read (`contract/device`).
 const MAX_READ_BYTES: usize = 4096;
@@ -65,18 +63,15 @@ struct Read {
     tag: DmaTag,
 }
 
-/// One port: a device, and the memory through which its host reaches it.
-pub struct DevicePort<D> {
+/// One port: a device, and the memory through which its host reaches it. `H` is the host: a process, or who sees a PCI function.
+pub struct DevicePort<D, H = ProcessHost> {
     device: D,
     queues: Queues,
-    registers: RegisterServer,
-    regions: Regions,
+    host: H,
     reads: Vec<Read>,
     read_buffer: Box<[u8]>,
     watches: Watches,
     counters: PortCounters,
-    words: HostWords,
-    waker: Option<Waker>,
     /// A frame on its way back to its own port.
     returned: Vec<u8>,
     is_return_pending: bool,
@@ -86,35 +81,33 @@ pub struct DevicePort<D> {
     /// Turns since the device last wrote more than a word.
     quiet_turns: u32,
     is_loop_back: bool,
-    updates: Receiver<Update>,
-    event: EventReceiver,
-    /// Takes mappings that are closed; without it they are dropped here.
-    disposer: Option<Disposer>,
 }
 
 impl<D: Device> DevicePort<D> {
     pub(crate) fn new(device: D, parts: PortParts) -> Self {
         let PortParts { layout, config, registers, words, waker, event, updates, loop_back } = parts;
+        let regions = Regions::default();
+        let host = ProcessHost { registers, regions, words, waker, updates, event, disposer: None };
+        DevicePort::assemble(device, host, Queues::new(layout, config), loop_back)
+    }
+}
+
+impl<D: Device, H: HostSide> DevicePort<D, H> {
+    pub(crate) fn assemble(device: D, host: H, queues: Queues, is_loop_back: bool) -> Self {
         DevicePort {
             device,
-            queues: Queues::new(layout, config),
-            registers,
-            regions: Regions::default(),
+            queues,
+            host,
             reads: Vec::with_capacity(MAX_READS),
             read_buffer: vec![0; MAX_READ_BYTES].into_boxed_slice(),
             watches: Watches::new(),
             counters: PortCounters::default(),
-            words,
-            waker,
             returned: Vec::with_capacity(beeline_spec::formats::MAX_FRAME_BYTES),
             is_return_pending: false,
             is_lossless: false,
             is_wire_open: true,
             quiet_turns: u32::MAX,
-            is_loop_back: loop_back,
-            updates,
-            event,
-            disposer: None,
+            is_loop_back,
         }
     }
 
@@ -126,8 +119,8 @@ impl<D: Device> DevicePort<D> {
     pub fn poll(&mut self) -> Result<bool, PortError> {
         let mut any = self.queues.poll(&mut self.device, &mut self.counters);
         // Real coherence: the device's copy of a watched line is this core's, and the CPU's interconnect invalidates it.
-        any |= self.watches.look(&mut self.device, &mut self.regions);
-        if self.registers.has_request() {
+        any |= self.watches.look(&mut self.device, &mut self.host);
+        if self.host.has_request() {
             any |= self.serve_registers()?;
         }
         Ok(any)
@@ -157,7 +150,7 @@ impl<D: Device> DevicePort<D> {
                     self.counters.dma_writes += 1;
                     self.counters.dma_write_bytes += data.len() as u64;
                     let is_stream = self.quiet_turns <= STREAM_TURNS;
-                    if !self.regions.write(address, data, is_stream) {
+                    if !self.host.write(address, data, is_stream) {
                         self.counters.bad_addresses += 1;
                     }
                     // Words (headers, credits, completions) say nothing about what comes next.
@@ -172,19 +165,19 @@ impl<D: Device> DevicePort<D> {
                 // Its check sequence is spoilt, so nobody receives it.
                 Want::Aborted { .. } => {}
                 Want::DmaRead { address, bytes, tag } => {
-                    self.regions.prefetch(address, bytes as usize);
+                    self.host.prefetch(address, bytes as usize);
                     self.reads.push(Read { address, bytes, tag });
                     if self.reads.len() == MAX_READS {
                         self.complete_reads();
                     }
                 }
-                Want::ReadCompletion { tag, value } => self.registers.answer(tag.0, value),
+                Want::ReadCompletion { tag, value } => self.host.answer(tag.0, value),
                 watch @ (Want::WatchLine { .. } | Want::ForgetLine { .. }) => {
                     self.watches.take(&watch);
                 }
-                Want::Interrupt { .. } => {
+                Want::Interrupt { vector } => {
                     self.counters.interrupts += 1;
-                    self.words.interrupts.store_release(self.counters.interrupts);
+                    self.host.interrupt(vector, self.counters.interrupts);
                     self.wake_host();
                 }
             }
@@ -224,7 +217,7 @@ impl<D: Device> DevicePort<D> {
             self.counters.dma_reads += 1;
             self.counters.dma_read_bytes += u64::from(bytes);
             let buffer = self.read_buffer.get_mut(..bytes as usize);
-            let data = buffer.and_then(|buffer| self.regions.read(address, buffer).then_some(&*buffer));
+            let data = buffer.and_then(|buffer| self.host.read(address, buffer).then_some(&*buffer));
             self.counters.bad_addresses += u64::from(data.is_none());
             self.device.dma_completed(tag, data.ok_or(DmaError::BadAddress));
         }
@@ -245,9 +238,7 @@ impl<D: Device> DevicePort<D> {
 
     #[inline]
     fn wake_host(&mut self) {
-        if let Some(waker) = &self.waker {
-            self.counters.host_wakes += u64::from(waker.wake_if_asleep());
-        }
+        self.counters.host_wakes += u64::from(self.host.wake());
     }
 
     fn serve_registers(&mut self) -> Result<bool, PortError> {
@@ -255,7 +246,7 @@ impl<D: Device> DevicePort<D> {
         for _ in 0..ACCESSES_PER_TURN {
             // Before the access, not after: it may be about memory that was registered a moment ago.
             self.apply_updates();
-            match self.registers.next()? {
+            match self.host.next()? {
                 None => break,
                 Some(Access::Read { offset_bytes, tag }) => {
                     self.device.read_arrived(u64::from(offset_bytes), ReadTag(tag));
@@ -273,7 +264,7 @@ impl<D: Device> DevicePort<D> {
                     }
                 }
             }
-            self.registers.taken();
+            self.host.taken();
             self.counters.register_accesses += 1;
             any = true;
         }
@@ -284,35 +275,12 @@ impl<D: Device> DevicePort<D> {
     /// access; a loop must also do so now and then, because until it does memory of the host stays, and after a few
     /// hundred requests the host is refused more.
     pub fn apply_updates(&mut self) {
-        while let Ok(update) = self.updates.try_recv() {
-            match update {
-                Update::Window { queue, port, charge, blank } => {
-                    let former = self.queues.add_window(queue, port, charge, blank);
-                    self.dispose(former);
-                }
-                Update::Doorbell { offset_bytes, word } => self.queues.add_doorbell(offset_bytes, word),
-                Update::Region { number, memory, charge } => {
-                    let former = self.regions.insert(number, memory, charge);
-                    self.dispose(former);
-                }
-                Update::Release { number } => {
-                    let former = self.regions.remove(number);
-                    self.dispose(former);
-                }
-            }
-        }
-    }
-
-    /// Drops what was mapped, which takes time in proportion to its size, where nobody waits for it.
-    fn dispose(&self, former: Option<impl Send + 'static>) {
-        if let (Some(former), Some(disposer)) = (former, &self.disposer) {
-            disposer.dispose(former);
-        }
+        self.host.apply_updates(&mut self.queues);
     }
 
     /// Has what the host closes dropped by `disposer`; until then it is dropped by whoever calls this port.
     pub fn dispose_with(&mut self, disposer: Disposer) {
-        self.disposer = Some(disposer);
+        self.host.dispose_with(disposer);
     }
 
     /// A frame came from the wire; what the device says.
@@ -375,26 +343,23 @@ impl<D: Device> DevicePort<D> {
     /// Says whether this process is about to sleep, so that whoever stores next signals [`DevicePort::event`]. After
     /// saying so, issue the membarrier and poll once more (docs/design.md, decision 5).
     pub fn announce_sleep(&self, is_asleep: bool) {
-        self.words.nic_waiting.store(u32::from(is_asleep));
+        self.host.announce_sleep(is_asleep);
     }
 
     /// Becomes readable when the host stored something after [`DevicePort::announce_sleep`]. `None` once the host has
     /// ended its side or done with it what no sound host does: then only the bound of the sleep ends it for this port.
     pub fn event(&self) -> Option<BorrowedFd<'_>> {
-        self.event.descriptor()
+        self.host.event()
     }
 
     /// Makes the event unreadable again; to be called when it was readable. It never waits, whatever the host does.
     pub fn clear_event(&mut self) {
-        self.event.clear();
+        self.host.clear_event();
     }
 
     /// Tells the host that the port is over, and wakes it.
     pub fn close(&mut self, because: Option<PortError>) {
-        let reason = if because.is_some() { port_closed::PROTOCOL } else { port_closed::STOPPED };
-        // Release: what the device wrote before is seen by a host that sees this. Pairs with `is_device_gone`.
-        self.words.closed.store_release(u64::from(reason));
-        self.wake_host();
+        self.host.close(if because.is_some() { Closing::Protocol } else { Closing::Stopped });
     }
 }
 

@@ -24,8 +24,8 @@ pub(crate) struct Window {
     /// Used when the host leaves the choice to us.
     own_blank: u64,
     is_started: bool,
-    /// After the scanner, so that it is dropped after the mapping.
-    _charge: Charge,
+    /// After the scanner, so that it is dropped after the mapping. None for a window that is there as long as its port.
+    _charge: Option<Charge>,
 }
 
 #[derive(Debug)]
@@ -45,9 +45,9 @@ struct Settings {
     receives: bool,
 }
 
-/// The queues of one port.
+/// The queues of one port: their windows and doorbells, as far as its link looks at them.
 #[derive(Debug)]
-pub(crate) struct Queues {
+pub struct Queues {
     windows: Vec<Option<Window>>,
     active: Vec<u32>,
     doorbells: Vec<Doorbell>,
@@ -101,7 +101,7 @@ impl Queues {
         &mut self,
         queue: u32,
         port: LoadWindow,
-        charge: Charge,
+        charge: Option<Charge>,
         blank: u64,
     ) -> Option<Window> {
         let base = self.layout.window_offset(queue);

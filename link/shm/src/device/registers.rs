@@ -4,6 +4,7 @@ use beeline_contract_memory::LoadPort;
 use beeline_mmio::{LoadWindow, Word};
 use beeline_spec::formats::{register_half as half, register_request as request};
 
+use super::host_side::Access;
 use crate::error::PortError;
 use crate::layout::{ANSWERS, AnswerWords, REGISTER_LINES, stamp};
 
@@ -12,19 +13,6 @@ const WRITE: u64 = 1;
 const READ: u64 = 2;
 
 /// One register access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
-    Write {
-        offset_bytes: u32,
-        value: u64,
-    },
-    /// Read, and answer under this tag.
-    Read {
-        offset_bytes: u32,
-        tag: u16,
-    },
-}
-
 /// The words of a line that carries `access`.
 pub(crate) fn encode(access: Access) -> [u64; 8] {
     let (offset_bytes, operation, tag, value) = match access {

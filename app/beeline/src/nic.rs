@@ -25,6 +25,7 @@ Examples:
   beeline nic --name lab --loopback       every frame returns to its sender
   beeline nic --pcap-out wire.pcap        what crosses the switch, captured
   beeline nic --allow-uid 1001            for programs of user 1001 too (SECURITY.md says what they may do)
+  beeline nic --vfio-user chi0.sock --vfio-user chi1.sock   two PCI functions for guests
   sudo beeline nic --tap bee0             joined to the kernel's network
   sudo beeline nic --uplink af-xdp:eth0   joined to a wire, past the kernel")]
 pub struct NicArgs {
@@ -69,6 +70,13 @@ pub struct NicArgs {
     /// may be given. Needs CAP_NET_RAW, af-xdp also CAP_NET_ADMIN and CAP_BPF; `beeline doctor` looks.
     #[arg(long, value_name = "UP-LINK")]
     pub uplink: Vec<WireConfig>,
+    /// Serve a port as a PCI function at this socket, by vfio-user: QEMU 10.1 or later puts it into a guest
+    ///
+    /// May be given several times; each is one of the ports. For QEMU: -device
+    /// '{"driver":"vfio-user-pci","socket":{"type":"unix","path":"SOCKET"}}', with the guest's memory in a sealed memfd
+    /// (-object memory-backend-memfd,id=ram,size=512M,share=on -M q35,memory-backend=ram).
+    #[arg(long, value_name = "SOCKET")]
+    pub vfio_user: Vec<PathBuf>,
     /// Core to run on
     #[arg(long, value_name = "CORE")]
     pub core: Option<usize>,
@@ -120,6 +128,7 @@ fn config(args: &NicArgs) -> NicProcessConfig {
         loop_back: args.loopback,
         is_lossless: args.lossless,
         uplinks,
+        functions: args.vfio_user.clone(),
         idle: match args.idle {
             Idle::Spin => WaitPolicy::SPIN,
             Idle::Yield => WaitPolicy::new().spins(1_000).yields(0).sleep(None),

@@ -119,11 +119,12 @@ fn lines(snapshot: &Statistics) -> Vec<Line> {
     part("loop", serde_json::to_value(snapshot.rounds));
     part("switch", serde_json::to_value(snapshot.switch));
     for port in &snapshot.ports {
-        let host = match port.pid {
+        let function = port.function.as_ref().map(|path| format!("function {}", path.display()));
+        let host = function.unwrap_or_else(|| match port.pid {
             // The kernel's answer for a process of another pid namespace: it has no number where the NIC runs.
             0 => "outside the NIC's pid namespace".to_owned(),
             pid => format!("pid {pid}"),
-        };
+        });
         let name = format!("port {} ({host})", port.port);
         part(&name, serde_json::to_value(port.link));
         part(&name, serde_json::to_value(&port.device));

@@ -29,8 +29,10 @@ pub struct NicProcessConfig {
     /// Users besides the domain's owner whose processes may open ports and ask for statistics. SECURITY.md says what that
     /// lets them do.
     pub allowed_uids: Vec<u32>,
-    /// Ports at most.
+    /// Ports at most, functions included.
     pub max_ports: u32,
+    /// Sockets at which ports are served as PCI functions, by vfio-user: the ports of guests. They are the first ports.
+    pub functions: Vec<PathBuf>,
     /// The device behind each port. Its windows are always blank windows, and the number of the port is added to its
     /// station address.
     pub nic: NicConfig,
@@ -60,6 +62,7 @@ impl Default for NicProcessConfig {
             service: "nic".into(),
             allowed_uids: Vec::new(),
             max_ports: 64,
+            functions: Vec::new(),
             nic: NicConfig { blank: true, ..NicConfig::default() },
             port: PortConfig::default(),
             loop_back: false,
@@ -84,6 +87,12 @@ impl NicProcessConfig {
             _ => Err(NicProcessError::OutOfRange { what, found, least: 1, most }),
         };
         within("max_ports", self.max_ports, MAX_PORTS)?;
+        if self.functions.len() as u64 > u64::from(self.max_ports) {
+            return Err(NicProcessError::Functions {
+                functions: self.functions.len(),
+                ports: self.max_ports,
+            });
+        }
         within("addresses.entries", self.addresses.entries, MAX_ADDRESSES)?;
         within("port.burst_lines", self.port.burst_lines, u32::MAX)?;
         if self.addresses.ageing < Duration::from_secs(1) {
@@ -194,6 +203,8 @@ mod tests {
         refused(NicProcessConfig { nic, ..good.clone() }, "queues = 0");
         let port = PortConfig { burst_lines: 0, ..PortConfig::default() };
         refused(NicProcessConfig { port, ..good.clone() }, "burst_lines");
+        let functions = vec![PathBuf::from("a"), PathBuf::from("b")];
+        refused(NicProcessConfig { max_ports: 1, functions, ..good.clone() }, "2 PCI functions");
         let idle = WaitPolicy::new().spins(1).yields(1).sleep(Some(Duration::from_secs(60)));
         refused(NicProcessConfig { idle, ..good.clone() }, "1 ms to 1 s");
         let departure_limit = Duration::from_secs(61);

@@ -15,7 +15,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use beeline_contract_device::SimTime;
-use beeline_domain::{Departure, PeerId, process_name};
+use beeline_domain::{Departure, Peer, PeerId};
 
 use crate::endpoints::Endpoints;
 use crate::statistics::LoopCounters;
@@ -167,14 +167,16 @@ impl Departures {
             }
             return;
         }
-        let torn: Vec<u32> = port.link.torn_queues().collect();
+        let torn = port.link.torn_queues();
         counters.torn_messages += torn.len() as u64;
-        match port.peer.departure() {
-            Some(Departure::Died) => tracing::warn!(
-                "{} of port {number} died; queues with a torn message: {torn:?}",
-                process_name(port.peer.pid())
-            ),
-            _ => tracing::info!("port {number} closed by {}", process_name(port.peer.pid())),
+        match port.host.peer().and_then(Peer::departure) {
+            Some(Departure::Died) => {
+                tracing::warn!(
+                    "{} of port {number} died; queues with a torn message: {torn:?}",
+                    port.host.name()
+                );
+            }
+            _ => tracing::info!("port {number} closed by {}", port.host.name()),
         }
         endpoints.dispose(port);
         self.give_back(number);

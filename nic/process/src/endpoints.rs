@@ -5,14 +5,16 @@
 //! and counted. While a port's frames are carried its own slot is empty, so no frame can reach the port it came from;
 //! looped-back ports get their frames back inside the link and are not part of the switch.
 
+use std::path::{Path, PathBuf};
+
 use beeline_contract_device::{Accept, QueueId, SimTime};
-use beeline_domain::{Disposer, Peer, PeerId};
+use beeline_domain::{Disposer, Peer, PeerId, process_name};
 use beeline_ethernet::{Traits, Uplink};
-use beeline_link_shm::{DevicePort, PortError, Wire, Wired};
-use beeline_nic_model::Nic;
+use beeline_link_shm::{PortError, Wire, Wired};
 
 use crate::NicProcessConfig;
 use crate::mac_table::Endpoint;
+use crate::port_link::PortLink;
 use crate::statistics::{RawPort, UplinkStatistics};
 use crate::switch::{Decision, Switch};
 use crate::uplinks::{Hold, UplinkSlot};
@@ -20,10 +22,38 @@ use crate::uplinks::{Hold, UplinkSlot};
 /// Frames taken from an up-link in one turn.
 const UPLINK_BURST: u32 = 32;
 
-/// A port of another process.
+/// Whose a port is.
+pub(crate) enum Host {
+    /// A process, for as long as it stays.
+    Process(Peer),
+    /// Whoever connects to the socket of a PCI function: it is there as long as the NIC.
+    Function(PathBuf),
+}
+
+impl Host {
+    /// The process; `None` for a function.
+    pub(crate) fn peer(&self) -> Option<&Peer> {
+        if let Host::Process(peer) = self { Some(peer) } else { None }
+    }
+
+    /// The socket; `None` for a process.
+    pub(crate) fn function(&self) -> Option<&Path> {
+        if let Host::Function(path) = self { Some(path) } else { None }
+    }
+
+    /// What it is called in messages.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Host::Process(peer) => process_name(peer.pid()),
+            Host::Function(path) => format!("the function at {}", path.display()),
+        }
+    }
+}
+
+/// A port of another process, or of a guest.
 pub(crate) struct Port {
-    pub(crate) peer: Peer,
-    pub(crate) link: DevicePort<Nic>,
+    pub(crate) host: Host,
+    pub(crate) link: PortLink,
     is_loop_back: bool,
     /// Its host is gone: it only sends.
     is_leaving: bool,
@@ -41,6 +71,7 @@ pub(crate) struct Endpoints {
     pub(crate) switch: Switch,
     loop_back: bool,
     is_lossless: bool,
+    has_functions: bool,
     /// Frames of up-links on their way in.
     incoming: Vec<u8>,
     /// Takes ports, and memory of theirs: dropping it takes time.
@@ -58,6 +89,7 @@ impl Endpoints {
             switch: Switch::new(&config.addresses, config.nic.mac, config.max_ports),
             loop_back: config.loop_back,
             is_lossless: config.is_lossless,
+            has_functions: false,
             incoming: Vec::new(),
             disposer,
         }
@@ -77,14 +109,20 @@ impl Endpoints {
     }
 
     /// Adds a port under a free number.
-    pub(crate) fn open(&mut self, number: u32, peer: Peer, mut link: DevicePort<Nic>) {
+    pub(crate) fn open(&mut self, number: u32, host: Host, mut link: PortLink) {
+        self.has_functions |= matches!(host, Host::Function(_));
         link.set_lossless(self.is_lossless);
         link.dispose_with(self.disposer.clone());
         let is_loop_back = self.loop_back || link.is_loop_back();
         self.ports[number as usize] =
-            Some(Box::new(Port { peer, link, is_loop_back, is_leaving: false, hold: Hold::default() }));
+            Some(Box::new(Port { host, link, is_loop_back, is_leaving: false, hold: Hold::default() }));
         self.live.push(number);
         self.switch.opened(number);
+    }
+
+    /// Whether there are ports whose hosts wake nobody when they store something.
+    pub(crate) fn has_functions(&self) -> bool {
+        self.has_functions
     }
 
     /// Takes a port out, and with it what was learned of it, what waits for it and what of it waits for others.
@@ -104,7 +142,9 @@ impl Endpoints {
     /// taken, and turns bring on what its host had stored, until it is removed. `false` if it is another's port.
     pub(crate) fn begin_leaving(&mut self, number: u32, id: PeerId) -> bool {
         let port = self.ports.get_mut(number as usize).and_then(Option::as_deref_mut);
-        let Some(port) = port.filter(|port| port.peer.id() == id) else { return false };
+        let Some(port) = port.filter(|port| port.host.peer().is_some_and(|peer| peer.id() == id)) else {
+            return false;
+        };
         port.is_leaving = true;
         self.stop_receiving(number);
         true
@@ -360,8 +400,9 @@ impl Endpoints {
             let port = self.port(*number)?;
             Some(RawPort {
                 port: *number,
-                pid: port.peer.pid(),
-                uid: port.peer.uid(),
+                pid: port.host.peer().map_or(0, Peer::pid),
+                uid: port.host.peer().map_or(0, Peer::uid),
+                function: port.host.function().map(Path::to_owned),
                 is_loop_back: port.is_loop_back,
                 is_held: port.hold.is_waiting,
                 link: *port.link.counters(),

@@ -20,7 +20,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::clock::Clock;
 use crate::departures::Departures;
-use crate::endpoints::Endpoints;
+use crate::endpoints::{Endpoints, Host};
+use crate::port_link::PortLink;
 use crate::statistics::{LoopCounters, Raw};
 
 /// Rounds between looks at the clock and at up-links that cost no system call.
@@ -29,6 +30,9 @@ const ROUNDS_PER_CLOCK: u64 = 16;
 const ROUNDS_PER_COMMAND: u64 = 512;
 /// A shorter sleep than this is not worth its system calls.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
+
+/// How long a guest's stores may wait for a loop that sleeps: nothing wakes it.
+const FUNCTION_LOOK: Duration = Duration::from_micros(250);
 
 /// What the service's thread asks of the loop.
 pub(crate) enum Command {
@@ -159,7 +163,7 @@ impl Engine {
                 Command::Open { number, peer, link } => {
                     self.counters.ports_opened += 1;
                     tracing::info!("port {number} opened by {}", process_name(peer.pid()));
-                    self.endpoints.open(number, peer, *link);
+                    self.endpoints.open(number, Host::Process(peer), PortLink::Process(*link));
                 }
                 Command::Departed { number, id } => {
                     let now = self.clock.now();
@@ -187,9 +191,10 @@ impl Engine {
     #[cold]
     fn expel(&mut self, number: u32, error: beeline_link_shm::PortError) {
         let Some(port) = self.endpoints.port_mut(number) else { return };
-        tracing::warn!("port {number} of {} closed: {error}", process_name(port.peer.pid()));
+        tracing::warn!("port {number} of {} closed: {error}", port.host.name());
         port.link.close(Some(error));
-        let id = port.peer.id();
+        // Accesses of a function are made here and break no protocol.
+        let Some(id) = port.host.peer().map(Peer::id) else { return };
         self.counters.ports_expelled += 1;
         // Its number is given back when its host goes. What of its frames is still in its device is lost, and counted.
         self.departures.expel(number, id, self.clock.now(), &mut self.endpoints);
@@ -216,7 +221,8 @@ impl Engine {
                 .flatten()
                 .min();
             let due = due.map_or(limit, |at| Clock::until(self.clock.now(), at));
-            let limit = limit.min(due);
+            let limit =
+                limit.min(due).min(if self.endpoints.has_functions() { FUNCTION_LOOK } else { limit });
             if limit >= SHORTEST_SLEEP {
                 self.counters.sleeps += 1;
                 let was_woken = self.wait(limit);

@@ -28,6 +28,19 @@ pub enum NicProcessError {
     /// The ports of hosts that are gone would stay too long.
     #[error("frames of a host that is gone cannot wait for {0:?}: choose at most 60 s")]
     Departure(Duration),
+    /// There are more functions than ports.
+    #[error("{functions} PCI functions of a NIC of {ports} ports: each is a port; give it more (`--ports`)")]
+    Functions {
+        /// Sockets that were named.
+        functions: usize,
+        ports: u32,
+    },
+    /// A function cannot be served.
+    #[error(transparent)]
+    Function(#[from] beeline_link_vfio_user::FunctionError),
+    /// A thread cannot be had.
+    #[error("cannot start the thread of a PCI function: {0}")]
+    Thread(io::Error),
     /// Two up-links would hand frames to each other for ever.
     #[error("a loop-back beside another up-link that takes frames is a loop: leave one out")]
     Loop,

@@ -16,6 +16,7 @@ mod endpoints;
 mod engine;
 mod error;
 mod mac_table;
+mod port_link;
 mod process;
 mod service;
 mod statistics;

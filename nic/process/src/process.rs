@@ -7,15 +7,18 @@ use std::sync::mpsc::channel;
 
 use beeline_domain::{Domain, Offer, OfferOptions};
 use beeline_ethernet::{Loopback, PcapIn, PcapOut, Tap, Uplink};
+use beeline_link_vfio_user::{Function, FunctionStop};
 use beeline_mmio::{cpu, membarrier, thread};
+use beeline_nic_model::Nic;
 use beeline_wait::Idle;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::departures::Departures;
-use crate::endpoints::Endpoints;
+use crate::endpoints::{Endpoints, Host};
 use crate::engine::Engine;
-use crate::service::{LoopHandle, PortService};
+use crate::port_link::PortLink;
+use crate::service::{LoopHandle, PortService, device_config};
 use crate::{NicProcessConfig, NicProcessError, Statistics, UplinkConfig};
 
 /// A NIC whose ports can be opened. Dropping it withdraws its name.
@@ -23,6 +26,7 @@ pub struct NicProcess {
     engine: Engine,
     offer: Offer,
     core: Option<usize>,
+    functions: Vec<Function>,
 }
 
 impl NicProcess {
@@ -45,15 +49,17 @@ impl NicProcess {
         let (sender, commands) = channel();
         let (leaver, left) = channel();
         let domain = Domain::open(&config.domain)?;
-        let endpoints = Endpoints::new(&config, uplinks, domain.disposer());
+        let mut endpoints = Endpoints::new(&config, uplinks, domain.disposer());
+        let nic_loop = LoopHandle::new(sender, Arc::clone(&event));
+        let functions = open_functions(&config, &nic_loop, &mut endpoints)?;
         let idle = Idle::new(config.idle);
         let departures = Departures::new(config.departure_limit, leaver);
-        let engine = Engine::new(endpoints, commands, Arc::clone(&event), idle, departures);
+        let engine = Engine::new(endpoints, commands, event, idle, departures);
         let (service, core) = (config.service.clone(), config.core);
         let options = OfferOptions { allowed_uids: config.allowed_uids.clone(), ..OfferOptions::default() };
-        let ports = PortService::new(config, LoopHandle::new(sender, event), left, domain.disposer());
+        let ports = PortService::new(config, nic_loop, left, domain.disposer());
         let offer = domain.offer_with(&service, Box::new(ports), options)?;
-        Ok(NicProcess { engine, offer, core })
+        Ok(NicProcess { engine, offer, core, functions })
     }
 
     /// The name under which ports can be opened.
@@ -65,14 +71,40 @@ impl NicProcess {
     /// captures to their files. Gives the last counters.
     ///
     /// # Errors
-    /// The core of the configuration cannot be had.
+    /// The core of the configuration cannot be had, or a thread for a function.
     pub fn run(&mut self, stop: &AtomicBool) -> Result<Statistics, NicProcessError> {
         if let Some(core) = self.core {
             pin_to(core)?;
         }
-        let last = self.engine.run(stop);
+        let NicProcess { engine, functions, .. } = self;
+        let stops: Vec<FunctionStop> = functions.iter().map(Function::stop).collect();
+        let last = std::thread::scope(|scope| {
+            // Each serves the client of one function; with the loop they all end.
+            let mut serving = functions.iter_mut().map(|function| {
+                thread::spawn_in(scope, "beeline-vfio", || function.serve()).map_err(NicProcessError::Thread)
+            });
+            let last = serving.try_for_each(|thread| thread.map(|_| ())).map(|()| engine.run(stop));
+            stops.iter().for_each(FunctionStop::stop);
+            last
+        })?;
         Ok(last.into_statistics(self.offer.name()))
     }
+}
+
+/// Opens the ports that are PCI functions.
+fn open_functions(
+    config: &NicProcessConfig,
+    nic_loop: &LoopHandle,
+    endpoints: &mut Endpoints,
+) -> Result<Vec<Function>, NicProcessError> {
+    let opened = (0..).zip(&config.functions).map(|(number, path)| {
+        let device = Nic::new(device_config(&config.nic, number))?;
+        let nic_loop = nic_loop.clone();
+        let (function, link) = Function::open(device, &config.port, path, move || nic_loop.wake())?;
+        endpoints.open(number, Host::Function(path.clone()), PortLink::Function(link));
+        Ok(function)
+    });
+    opened.collect()
 }
 
 fn open_uplink(config: &UplinkConfig) -> Result<Box<dyn Uplink>, NicProcessError> {

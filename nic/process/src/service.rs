@@ -62,7 +62,8 @@ impl LoopHandle {
         Ok(())
     }
 
-    fn wake(&self) {
+    /// Has the loop look at everything soon.
+    pub(crate) fn wake(&self) {
         // It fails only when the count is full, and then the loop is awake anyway. No other process has this event.
         let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
     }
@@ -86,7 +87,8 @@ impl PortService {
         left: Receiver<u32>,
         disposer: Disposer,
     ) -> Self {
-        let free = (0..config.max_ports).collect();
+        // The first ones are the functions'.
+        let free = (config.functions.len() as u32..config.max_ports).collect();
         let accounts = Accounts::new(config.port.max_memory_bytes);
         let (opened, holders) = (HashMap::new(), HashMap::new());
         PortService { config, nic_loop, disposer, opened, holders, accounts, free, left }

@@ -4,6 +4,7 @@
 //! the thread that was asked.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use beeline_domain::{Connection, DEFAULT_TIMEOUT, Domain};
@@ -73,6 +74,8 @@ pub struct PortStatistics {
     pub pid: u32,
     /// The user of that process, in the user namespace of the NIC.
     pub uid: u32,
+    /// The socket of the PCI function that it is, and no process's port.
+    pub function: Option<PathBuf>,
     /// Whether it gets its own frames back.
     pub is_loop_back: bool,
     /// Whether a frame of it waits until a receiver has room.
@@ -107,6 +110,7 @@ pub(crate) struct RawPort {
     pub(crate) port: u32,
     pub(crate) pid: u32,
     pub(crate) uid: u32,
+    pub(crate) function: Option<PathBuf>,
     pub(crate) is_loop_back: bool,
     pub(crate) is_held: bool,
     pub(crate) link: PortCounters,
@@ -132,6 +136,7 @@ impl Raw {
             port: port.port,
             pid: port.pid,
             uid: port.uid,
+            function: port.function,
             is_loop_back: port.is_loop_back,
             is_held: port.is_held,
             link: port.link,

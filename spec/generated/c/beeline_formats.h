@@ -25,6 +25,16 @@
 #define BEELINE_PORT_REGISTER_LINES 64
 /* Register reads that may be under way in a port over shared memory. */
 #define BEELINE_PORT_ANSWERS 64
+/* Vendor of the NIC as a PCI function. None is assigned to this project; emulators use this one. */
+#define BEELINE_PCI_VENDOR_ID 4660
+/* Device of the NIC as a PCI function. */
+#define BEELINE_PCI_DEVICE_ID 48865
+/* Class of the NIC as a PCI function: an Ethernet controller. */
+#define BEELINE_PCI_CLASS 131072
+/* BAR of the PCI function that has the windows: offsets of the register map from the aperture on, counted from there. 64 bits wide, prefetchable. Everything before the aperture is in BAR 0. */
+#define BEELINE_PCI_WINDOW_BAR 2
+/* BAR of the PCI function that has the table and the pending bits of MSI-X; vector n is that of queue n. */
+#define BEELINE_PCI_VECTOR_BAR 4
 /* Threads of an RPC server that share a client's requests. */
 #define BEELINE_RPC_MAX_WORKERS 64
 /* Longest request or response of a call. */

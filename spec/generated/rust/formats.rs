@@ -16,6 +16,16 @@ pub const CONTROL_PAGE_BYTES: usize = 4096;
 pub const PORT_REGISTER_LINES: usize = 64;
 /// Register reads that may be under way in a port over shared memory.
 pub const PORT_ANSWERS: usize = 64;
+/// Vendor of the NIC as a PCI function. None is assigned to this project; emulators use this one.
+pub const PCI_VENDOR_ID: usize = 4660;
+/// Device of the NIC as a PCI function.
+pub const PCI_DEVICE_ID: usize = 48865;
+/// Class of the NIC as a PCI function: an Ethernet controller.
+pub const PCI_CLASS: usize = 131072;
+/// BAR of the PCI function that has the windows: offsets of the register map from the aperture on, counted from there. 64 bits wide, prefetchable. Everything before the aperture is in BAR 0.
+pub const PCI_WINDOW_BAR: usize = 2;
+/// BAR of the PCI function that has the table and the pending bits of MSI-X; vector n is that of queue n.
+pub const PCI_VECTOR_BAR: usize = 4;
 /// Threads of an RPC server that share a client's requests.
 pub const RPC_MAX_WORKERS: usize = 64;
 /// Longest request or response of a call.

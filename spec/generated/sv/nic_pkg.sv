@@ -23,6 +23,20 @@ package nic_pkg;
   localparam int unsigned PortRegisterLines = 64;
   // Register reads that may be under way in a port over shared memory.
   localparam int unsigned PortAnswers = 64;
+  // Vendor of the NIC as a PCI function. None is assigned to this project; emulators use this
+  // one.
+  localparam int unsigned PciVendorId = 4660;
+  // Device of the NIC as a PCI function.
+  localparam int unsigned PciDeviceId = 48865;
+  // Class of the NIC as a PCI function: an Ethernet controller.
+  localparam int unsigned PciClass = 131072;
+  // BAR of the PCI function that has the windows: offsets of the register map from the aperture
+  // on, counted from there. 64 bits wide, prefetchable. Everything before the aperture is in BAR
+  // 0.
+  localparam int unsigned PciWindowBar = 2;
+  // BAR of the PCI function that has the table and the pending bits of MSI-X; vector n is that of
+  // queue n.
+  localparam int unsigned PciVectorBar = 4;
   // Threads of an RPC server that share a client's requests.
   localparam int unsigned RpcMaxWorkers = 64;
   // Longest request or response of a call.

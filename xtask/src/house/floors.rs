@@ -34,6 +34,11 @@ const FLOORS: &[(&str, &[&str])] = &[
     // In memory only: a link of one thread needs no kernel.
     ("link/memory", &["contract/memory", "contract/link", "contract/device", "spec"]),
     ("link/shm", &["contract/memory", "contract/link", "contract/device", "spec", "os/mmio", "os/domain"]),
+    // The same memory and the same loop, reached by whoever sees a PCI function.
+    (
+        "link/vfio-user",
+        &["contract/memory", "contract/link", "contract/device", "spec", "os/mmio", "os/domain", "link/shm"],
+    ),
     // In virtual time nothing asks the kernel, and a link knows no register.
     ("link/sim", &["contract/memory", "contract/link", "contract/device"]),
     // A device knows its contract and its registers, and neither a host nor a link.
@@ -50,6 +55,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "os/domain",
             "os/ethernet",
             "link/shm",
+            "link/vfio-user",
             "nic/model",
         ],
     ),

@@ -10,7 +10,7 @@ use crate::error::ControlError;
 
 /// What a device says about itself, read once through its registers.
 #[derive(Clone, Debug)]
-pub(crate) struct DeviceLayout {
+pub struct DeviceLayout {
     /// Queues of the port.
     pub(crate) queues: u32,
     /// Offset in the BAR of the first window.
@@ -24,7 +24,11 @@ pub(crate) struct DeviceLayout {
 }
 
 impl DeviceLayout {
-    pub(crate) fn read<D: Device>(device: &mut D) -> Result<Self, ControlError> {
+    /// Asks a device that has just been made, and wants nothing.
+    ///
+    /// # Errors
+    /// It is not one that can stand behind memory: [`ControlError::Device`] says what it lacks.
+    pub fn read<D: Device>(device: &mut D) -> Result<Self, ControlError> {
         let wrong = |what: &str| ControlError::Device(what.to_owned());
         let place = read_register(device, regs::CAPS)?;
         let (offset, bytes) = (place as u32, (place >> 32) as u32);
@@ -51,6 +55,26 @@ impl DeviceLayout {
             .collect::<Result<_, _>>()?;
         let span_lines = caps.reorder_span_lines.unwrap_or(1).max(1);
         Ok(DeviceLayout { queues, window_base_bytes, window_stride_bytes, window_lines, span_lines })
+    }
+
+    /// Queues of the port.
+    pub fn queues(&self) -> u32 {
+        self.queues
+    }
+
+    /// Offset in the BAR of the first window.
+    pub fn window_base_bytes(&self) -> u64 {
+        self.window_base_bytes
+    }
+
+    /// Bytes from one window to the next.
+    pub fn window_stride_bytes(&self) -> u64 {
+        self.window_stride_bytes
+    }
+
+    /// Lines of each queue's window, a power of two; they fit the stride.
+    pub fn window_lines(&self) -> &[u32] {
+        &self.window_lines
     }
 
     /// Offset in the BAR of a queue's window.

@@ -12,13 +12,15 @@ use std::os::fd::BorrowedFd;
 
 use beeline_contract_device::{Accept, Device, DmaError, DmaTag, QueueId, ReadTag, SimTime, Want, Watches};
 use beeline_domain::Disposer;
+use beeline_mmio::LoadWindow;
 
-use super::PortCounters;
+use super::device_layout::DeviceLayout;
 use super::host_side::{Access, Closing, HostSide};
 use super::port_parts::PortParts;
 use super::process_host::ProcessHost;
 use super::queues::{Queues, write_register};
 use super::regions::Regions;
+use super::{PortConfig, PortCounters};
 use crate::error::PortError;
 
 /// Longest DMA read (`contract/device`).
@@ -93,7 +95,23 @@ impl<D: Device> DevicePort<D> {
 }
 
 impl<D: Device, H: HostSide> DevicePort<D, H> {
-    pub(crate) fn assemble(device: D, host: H, queues: Queues, is_loop_back: bool) -> Self {
+    /// A port whose host is of another kind than a process. `windows` has one for each queue, in order, which stay as long as
+    /// the port, each with the blank that its queue takes when the host chooses none.
+    pub fn with_host(
+        device: D,
+        host: H,
+        layout: &DeviceLayout,
+        config: &PortConfig,
+        windows: impl IntoIterator<Item = (LoadWindow, u64)>,
+    ) -> Self {
+        let mut queues = Queues::new(layout.clone(), *config);
+        for (queue, (window, blank)) in (0..layout.queues()).zip(windows) {
+            queues.add_window(queue, window, None, blank);
+        }
+        DevicePort::assemble(device, host, queues, false)
+    }
+
+    fn assemble(device: D, host: H, queues: Queues, is_loop_back: bool) -> Self {
         DevicePort {
             device,
             queues,

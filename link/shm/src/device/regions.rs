@@ -53,32 +53,11 @@ impl Regions {
         (offset + bytes <= memory.bytes()).then_some((memory, offset))
     }
 
-    /// Writes to host memory; `false` if it is not all registered, and then nothing is written.
-    ///
-    /// Writes become visible in the order of the calls: words with release, which pairs with the host's
-    /// `load_acquire` of a ring's header or a credit word; everything else behind a release fence.
-    ///
-    /// In a stream of writes the lines of the next are fetched for writing now. A single write does not do so: its host
-    /// polls the next line, and would have to fetch it back.
+    /// Writes to host memory, as [`write_in_order`]; `false` if it is not all registered, and then nothing is written.
     #[inline]
     pub(crate) fn write(&mut self, address: u64, data: &[u8], is_stream: bool) -> bool {
         let Some((memory, offset)) = self.find(address, data.len()) else { return false };
-        match <[u8; 8]>::try_from(data) {
-            Ok(word) if offset.is_multiple_of(8) => memory.store_release(offset, u64::from_le_bytes(word)),
-            _ => {
-                // Release: what was written before is visible before this; costs nothing on x86.
-                fence(Ordering::Release);
-                memory.copy_in(offset, data);
-                if is_stream {
-                    // Devices write rings: the next write is likely to be as long, and to follow this one. Only as far
-                    // as that: a line fetched earlier is fetched back by the host that polls ahead.
-                    let end = (offset + data.len()).next_multiple_of(LINE_BYTES);
-                    for line in 0..(data.len() / LINE_BYTES + 1).min(WRITE_AHEAD_LINES) {
-                        memory.prefetch_to_write(end + line * LINE_BYTES);
-                    }
-                }
-            }
-        }
+        write_in_order(memory, offset, data, is_stream);
         true
     }
 
@@ -101,10 +80,46 @@ impl Regions {
     /// Fetches the lines of a read that will be made soon.
     #[inline]
     pub(crate) fn prefetch(&mut self, address: u64, bytes: usize) {
-        let Some((memory, offset)) = self.find(address, bytes) else { return };
-        for line in (offset & !(LINE_BYTES - 1)..offset + bytes).step_by(LINE_BYTES) {
-            memory.prefetch(line);
+        if let Some((memory, offset)) = self.find(address, bytes) {
+            prefetch_lines(memory, offset, bytes);
         }
+    }
+}
+
+/// Writes to memory that a device may write; the write lies inside it.
+///
+/// Writes become visible in the order of the calls: words with release, which pairs with the host's `load_acquire` of a ring's
+/// header or a credit word; everything else behind a release fence.
+///
+/// In a stream of writes (`is_stream`) the lines of the next are fetched for writing now. A single write does not do so: its host
+/// polls the next line, and would have to fetch it back.
+#[inline]
+pub fn write_in_order(memory: &mut DmaRegion, offset_bytes: usize, data: &[u8], is_stream: bool) {
+    match <[u8; 8]>::try_from(data) {
+        Ok(word) if offset_bytes.is_multiple_of(8) => {
+            memory.store_release(offset_bytes, u64::from_le_bytes(word));
+        }
+        _ => {
+            // Release: what was written before is visible before this; costs nothing on x86.
+            fence(Ordering::Release);
+            memory.copy_in(offset_bytes, data);
+            if is_stream {
+                // Devices write rings: the next write is likely to be as long, and to follow this one. Only as far
+                // as that: a line fetched earlier is fetched back by the host that polls ahead.
+                let end = (offset_bytes + data.len()).next_multiple_of(LINE_BYTES);
+                for line in 0..(data.len() / LINE_BYTES + 1).min(WRITE_AHEAD_LINES) {
+                    memory.prefetch_to_write(end + line * LINE_BYTES);
+                }
+            }
+        }
+    }
+}
+
+/// Fetches the lines that these bytes lie in; for a read that will be made soon.
+#[inline]
+pub fn prefetch_lines(memory: &mut DmaRegion, offset_bytes: usize, bytes: usize) {
+    for line in (offset_bytes & !(LINE_BYTES - 1)..offset_bytes + bytes).step_by(LINE_BYTES) {
+        memory.prefetch(line);
     }
 }
 

@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use beeline_contract_link::Link;
 use beeline_domain::{Domain, DomainConfig};
 use beeline_driver::{
     MmioConfig, Pending, Port, PortConfig, PortState, Progress, Receive, RxRing, RxRingConfig, Sent,
     Transmit, TxMmio,
 };
-use beeline_link_shm::{ShmDoorbell, ShmLink, ShmMemory, ShmOptions, ShmWindow};
+use beeline_link_shm::{ShmLink, ShmOptions};
 use beeline_nic_process::{NicProcess, NicProcessConfig, Statistics};
 use beeline_wait::WaitPolicy;
 
@@ -69,15 +70,15 @@ pub fn domain(root: &Path) -> Domain {
     Domain::open(&DomainConfig { root: Some(root.to_owned()), name: "test".into() }).unwrap()
 }
 
-pub struct Station {
-    pub port: Port<ShmLink>,
-    pub tx: TxMmio<ShmWindow, ShmMemory>,
-    pub rx: RxRing<ShmMemory, ShmDoorbell>,
+pub struct Station<L: Link = ShmLink> {
+    pub port: Port<L>,
+    pub tx: TxMmio<L::Window, L::Memory>,
+    pub rx: RxRing<L::Memory, L::Doorbell>,
     pub start: Instant,
     address: u8,
 }
 
-fn finish<T>(port: &mut Port<ShmLink>, mut pending: Pending<T>, start: Instant) -> T {
+fn finish<L: Link, T>(port: &mut Port<L>, mut pending: Pending<T>, start: Instant) -> T {
     loop {
         port.poll(start.elapsed().as_nanos() as u64).unwrap();
         match port.finish(pending).unwrap() {
@@ -91,7 +92,12 @@ fn finish<T>(port: &mut Port<ShmLink>, mut pending: Pending<T>, start: Instant) 
 impl Station {
     pub fn connect(root: &Path, address: u8, loop_back: bool, ring_lines: u32) -> Self {
         let options = ShmOptions { loop_back, ..ShmOptions::default() };
-        let link = ShmLink::connect(&domain(root), &options).unwrap();
+        Station::on(ShmLink::connect(&domain(root), &options).unwrap(), address, ring_lines)
+    }
+}
+
+impl<L: Link + 'static> Station<L> {
+    pub fn on(link: L, address: u8, ring_lines: u32) -> Self {
         let start = Instant::now();
         let mut port = Port::new(link, PortConfig::default());
         while port.poll(start.elapsed().as_nanos() as u64).unwrap() != PortState::Ready {

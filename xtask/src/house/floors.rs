@@ -41,6 +41,8 @@ const FLOORS: &[(&str, &[&str])] = &[
     ),
     // In virtual time nothing asks the kernel, and a link knows no register.
     ("link/sim", &["contract/memory", "contract/link", "contract/device"]),
+    // BARs by the kernel's files alone: what is found and mapped knows no link yet.
+    ("link/bar", &["os/mmio"]),
     // A device knows its contract and its registers, and neither a host nor a link.
     ("nic/model", &["contract/device", "spec"]),
     ("nic/rtl/sys", &[]),
@@ -113,6 +115,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "os/wait",
             "os/mmio",
             "os/heartbeat",
+            "link/bar",
             "host/window",
             "host/fabric",
             "host/fabric/transfer",
@@ -231,6 +234,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "os/ethernet",
             "link/memory",
             "link/sim",
+            "link/bar",
             "nic/rtl",
             "nic/process",
             "host/window",

@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use beeline_link_bar::BarFile;
 use beeline_mmio::{BarKind, HugePages, MappedSegment, OnLoss, PciAddress, SegmentError, SegmentOptions};
 
 use crate::error::OpenError;
@@ -173,22 +174,9 @@ fn map_file(file: &File, options: SegmentOptions) -> Result<MappedSegment, Segme
 }
 
 fn bar_of(path: &Path) -> Option<BarMemory> {
-    let function = path.parent()?;
-    let address = function.file_name()?.to_str()?.parse().ok()?;
+    let BarFile { address, index, kind } = BarFile::of_path(path)?;
     // Elsewhere such a name is any file's.
-    if !function.starts_with("/sys") {
-        return None;
-    }
-    let resource = path.file_name()?.to_str()?.strip_prefix("resource")?;
-    let (index, kind) = match resource.strip_suffix("_wc") {
-        Some(index) => (index, BarKind::WriteCombining),
-        None => (resource, BarKind::Uncached),
-    };
-    let index = index
-        .parse()
-        .ok()
-        .filter(|index| *index <= 5 && resource.starts_with(|c: char| c.is_ascii_digit()))?;
-    Some(BarMemory::Bar { address, index, kind })
+    path.starts_with("/sys").then_some(BarMemory::Bar { address, index, kind })
 }
 
 #[cfg(test)]

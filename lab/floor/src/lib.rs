@@ -7,6 +7,7 @@
 mod bare;
 mod cores;
 mod error;
+mod fenced;
 mod memory;
 mod placement;
 pub mod rounds;
@@ -16,6 +17,7 @@ mod traffic;
 pub use bare::{BareEnd, bare_store_rate, bare_stream_rate, bare_trip_p50_ns, bare_trips, bare_work_rates};
 pub use cores::{Cores, on_core, pin};
 pub use error::FloorError;
+pub use fenced::{FencedRun, ReadBack, fenced_stores, read_back};
 pub use memory::{LapEnds, LocalCredits, MEMORY, Unreceived, WindowMemory, lap_window};
 pub use placement::{LineTrip, Placement};
 pub use sides::{Sides, Start, rate};

@@ -7,6 +7,7 @@ mod bar;
 mod finding;
 pub mod mapping;
 mod tuning;
+mod windows;
 
 use std::fmt::Write;
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use beeline_spec::Interface;
 use clap::{Args, ValueEnum};
 
+use super::bar::args::BarArgs;
 use crate::choices::interface;
 use crate::options::{DeviceName, KernelArgs, OutputArgs, RootArgs};
 
@@ -18,7 +19,9 @@ Examples:
   beeline compare --only stores,rate --kernel cached   how plain stores do, whatever is fastest
   beeline compare --csv run1              also keeps every round, in a folder
   beeline compare --read run1             its tables, summary and report again, nothing measured
-  beeline compare --json > results.json")]
+  beeline compare --json > results.json
+  beeline compare --bar 0000:3b:00.0 --stores          stores into a device's BAR (HotOS'25 figure 2)
+  beeline compare --bar /dev/shm/try --stores --quick  the same into a file, to try it")]
 pub struct CompareArgs {
     /// Measure only these parts
     #[arg(long, value_delimiter = ',', value_name = "PART")]
@@ -53,7 +56,7 @@ pub struct CompareArgs {
     /// Few samples and sizes: a look, not a measurement
     #[arg(long)]
     pub quick: bool,
-    /// Core of the measuring thread and core of the NIC
+    /// Core of the measuring thread and core of the NIC; with --bar only the first counts
     #[arg(long, value_delimiter = ',', default_values_t = [0usize, 1], num_args = 1, value_name = "HOST,NIC")]
     pub cores: Vec<usize>,
     /// Where the report goes
@@ -62,6 +65,8 @@ pub struct CompareArgs {
     /// Write no report
     #[arg(long)]
     pub no_report: bool,
+    #[command(flatten)]
+    pub scratch: BarArgs,
     #[command(flatten)]
     pub root: RootArgs,
     #[command(flatten)]

@@ -7,8 +7,10 @@
 //! are timed are those of `lab/floor` (stores, the bare copy) and `host/session` (frames). Nothing here knows what a good result is.
 
 pub mod args;
+mod bar;
 mod charts;
 mod check;
+mod file;
 mod kept;
 mod parts;
 mod plan;
@@ -50,6 +52,10 @@ const CHECK_FRAMES: u64 = 100_000;
 
 /// Runs `beeline compare`.
 pub fn run(args: &CompareArgs) -> Result<(), Failure> {
+    let rounds = args.rounds.unwrap_or(if args.quick { QUICK_ROUNDS } else { ROUNDS });
+    if let Some(name) = &args.scratch.bar {
+        return bar::run(args, name, rounds);
+    }
     if args.device == DeviceName::Rtl {
         return rtl::compare(args);
     }
@@ -65,7 +71,7 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
         args,
         sizes: if args.size.is_empty() { default_sizes } else { args.size.clone() },
         samples: if args.quick { args.samples.min(5_000) } else { args.samples },
-        rounds: args.rounds.unwrap_or(if args.quick { QUICK_ROUNDS } else { ROUNDS }),
+        rounds,
         cores: Cores { first, second },
     };
     let results = measure(&plan)?;
@@ -197,14 +203,10 @@ fn check(plan: &Plan<'_>, bar: &ProgressBar, results: &mut Results) -> Result<()
 
 fn publish(args: &CompareArgs, results: &Results) -> Result<(), Failure> {
     if let Some(folder) = &args.output.csv {
-        std::fs::create_dir_all(folder)
-            .map_err(|e| Failure::new(format!("cannot make {}", folder.display())).because(e))?;
-        for (name, text) in results.csv() {
-            write(&folder.join(name), &text)?;
-        }
+        file::write_all(folder, results.csv())?;
     }
     if !args.no_report {
-        write(&args.report, &report::render(results))?;
+        file::write(&args.report, &report::render(results))?;
     }
     if args.output.json {
         return out::json(results);
@@ -233,9 +235,4 @@ fn check_folder(report: &Path) -> Result<(), Failure> {
         }
         Err(e) => Err(failed.because(e).remedy(format!("mkdir {}, or --no-report", folder.display()))),
     }
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let failed = |e| Failure::new(format!("cannot write {}", path.display())).because(e);
-    std::fs::write(path, text).map_err(failed)
 }

@@ -1,26 +1,28 @@
-//! The doctor's look at real BARs: which there are, and what kind of mapping one of them gives.
+//! The doctor's look at real BARs: what kind of mapping one of them gives; without a name, which there are (`windows`).
 //!
 //! Mapping a BAR does nothing to its device; a store may do anything. So nothing is measured until the person has said
 //! which bytes of the BAR mean nothing (`--scratch`).
 
 use std::path::{Path, PathBuf};
 
+use beeline_link_bar::{BarFile, SYSFS};
 use beeline_mmio::selftest::MemoryType;
 use beeline_mmio::{BarKind, PciAddress, PciBar};
 
 use super::args::DoctorArgs;
 use super::finding::{Finding, State};
 use super::mapping::{self, SCRATCH_BYTES};
+use super::windows;
 use crate::failure::Failure;
 
 const SECTION: &str = "Real BARs";
 /// Where functions are listed, below the root of sysfs.
 const FUNCTIONS: &str = "bus/pci/devices";
 
-/// Says what is known of BARs: without `--bar` whether any can be mapped write-combining; with it, whether that one can
+/// Says what is known of BARs: without `--bar` which could be windows; with it, whether that one can
 /// be mapped; with `--scratch` too, what the CPU makes of the mapping.
 pub fn look(args: &DoctorArgs) -> Result<Vec<Finding>, Failure> {
-    let Some(asked) = &args.bar else { return Ok(vec![overview(Path::new("/sys"))]) };
+    let Some(asked) = &args.bar else { return Ok(windows::look(SECTION, Path::new(SYSFS))) };
     let asked = Asked::parse(asked)?;
     let mut findings = Vec::new();
     for kind in &asked.kinds {
@@ -35,32 +37,6 @@ pub fn look(args: &DoctorArgs) -> Result<Vec<Finding>, Failure> {
         }
     }
     Ok(findings)
-}
-
-/// Whether there is any BAR that a window could be in.
-fn overview(sysfs: &Path) -> Finding {
-    let words = match write_combining(sysfs).as_slice() {
-        [] => "no PCI function here has a BAR that can be mapped write-combining (a resourceN_wc file); shared memory \
-               needs none"
-            .to_owned(),
-        [first, ..] => {
-            let count = write_combining(sysfs).len();
-            format!(
-                "{count} can be mapped; look at one (as root) with `beeline doctor --bar {}`",
-                first.display()
-            )
-        }
-    };
-    Finding::new(SECTION, "write-combining BARs", State::Fact, words)
-}
-
-fn write_combining(sysfs: &Path) -> Vec<PathBuf> {
-    let functions = std::fs::read_dir(sysfs.join(FUNCTIONS)).into_iter().flatten().flatten();
-    let files = functions.flat_map(|of| std::fs::read_dir(of.path()).into_iter().flatten().flatten());
-    let mut found: Vec<PathBuf> =
-        files.map(|file| file.path()).filter(|path| path.to_string_lossy().ends_with("_wc")).collect();
-    found.sort();
-    found
 }
 
 /// What is to be said of a BAR that could be mapped.
@@ -122,28 +98,20 @@ impl Asked {
     }
 
     fn parts(text: &str) -> Option<Self> {
-        let (folder, last) = text.rsplit_once('/')?;
-        let folder = Path::new(folder);
-        let address = folder.file_name()?.to_str()?.parse().ok()?;
-        let parent = folder.parent()?;
-        let (sysfs, number, kinds) = match last.strip_prefix("resource") {
-            Some(rest) => {
-                // `/sys/devices/…` holds the same folders, by where they are plugged in.
-                let sysfs =
-                    if parent.ends_with(FUNCTIONS) { parent.ancestors().nth(3)? } else { Path::new("/sys") };
-                let shown = parent.starts_with(sysfs).then_some(sysfs)?;
-                match rest.strip_suffix("_wc") {
-                    Some(number) => (shown, number, vec![BarKind::WriteCombining]),
-                    None => (shown, rest, vec![BarKind::Uncached]),
-                }
-            }
-            None if parent.as_os_str().is_empty() => {
-                (Path::new("/sys"), last, vec![BarKind::WriteCombining, BarKind::Uncached])
-            }
-            None => return None,
-        };
-        let index = number.parse().ok().filter(|index| *index < 6)?;
-        Some(Asked { sysfs: sysfs.to_owned(), address, index, kinds })
+        let path = Path::new(text);
+        let (folder, last) = (path.parent()?, path.file_name()?.to_str()?);
+        if let Some(BarFile { address, index, kind }) = BarFile::of_path(path) {
+            let parent = folder.parent()?;
+            // `/sys/devices/…` holds the same folders, by where they are plugged in.
+            let sysfs =
+                if parent.ends_with(FUNCTIONS) { parent.ancestors().nth(3)? } else { Path::new(SYSFS) };
+            let sysfs = parent.starts_with(sysfs).then(|| sysfs.to_owned())?;
+            return Some(Asked { sysfs, address, index, kinds: vec![kind] });
+        }
+        let address = folder.to_str()?.parse().ok()?;
+        let index = last.parse().ok().filter(|index| *index < 6)?;
+        let kinds = vec![BarKind::WriteCombining, BarKind::Uncached];
+        Some(Asked { sysfs: Path::new(SYSFS).to_owned(), address, index, kinds })
     }
 }
 
@@ -193,15 +161,6 @@ mod tests {
             let words = Asked::parse(wrong).unwrap_err().to_string();
             assert!(words.contains("names no BAR") && words.contains("try: --bar"), "{words}");
         }
-    }
-
-    #[test]
-    fn write_combining_resources_are_listed() {
-        let root = sysfs();
-        let finding = overview(root.path());
-        assert!(finding.words.starts_with("1 can be mapped"), "{}", finding.words);
-        assert!(finding.words.ends_with("resource2_wc`"), "{}", finding.words);
-        assert!(overview(&root.path().join("nowhere")).words.starts_with("no PCI function"));
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 /// With these words the kernel says that it stops, or that it found a fault in itself.
 const FAULTS: [&str; 4] = ["Kernel panic - not syncing", "Oops:", "BUG: ", "general protection fault"];
-/// With these it says that a driver did what it must not, and goes on.
-const WARNINGS: [&str; 2] = ["WARNING: ", "[ cut here ]"];
+/// With this word it says that a driver did what it must not, and where, and goes on.
+const WARNING: &str = "WARNING: ";
 /// Lines that a failure shows.
 const TAIL: usize = 40;
 
@@ -41,7 +41,7 @@ impl Console {
 
     /// The first line by which the kernel says that something is wrong, be it a warning.
     pub fn complaint(&self) -> Option<String> {
-        first_with(&self.text(), &[&FAULTS[..], &WARNINGS].concat())
+        first_with(&self.text(), &[&FAULTS[..], &[WARNING]].concat())
     }
 }
 
@@ -58,7 +58,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let console = Console::at(file.path().to_owned());
         let says = |text: &str| fs::write(file.path(), text).unwrap();
-        says("[    0.1] Linux\r\n[    0.2] WARNING: CPU: 0 PID: 1 at x.c:1\r\n");
+        says("[    0.1] [ cut here ]\r\n[    0.2] WARNING: CPU: 0 PID: 1 at x.c:1\r\n");
         assert_eq!(console.fault(), None);
         assert_eq!(console.complaint().unwrap(), "[    0.2] WARNING: CPU: 0 PID: 1 at x.c:1");
         says("[ 1.0] Oops: 0002 [#1]\r\n[ 1.1] Kernel panic - not syncing: Fatal exception\r\n");

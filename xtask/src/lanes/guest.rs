@@ -14,6 +14,15 @@ const BAR_BYTES: u64 = 1 << 20;
 /// The function that a guest's first device is.
 const FUNCTION: &str = "0000:00:01.0";
 
+/// A module that does what a driver must not, and goes on.
+const MODULE: (&str, &str) = (
+    "obj-m := warns.o\n",
+    "#include <linux/module.h>\n\
+     static int __init warns(void) { WARN(1, \"as it is meant to\\n\"); return 0; }\n\
+     static void __exit gone(void) { }\n\
+     module_init(warns);\nmodule_exit(gone);\nMODULE_LICENSE(\"GPL\");\n",
+);
+
 /// Boots two guests and checks them; skipped, with the reason, where Debian's packages cannot be had.
 pub fn run() -> Outcome {
     let packages = match Packages::bring() {
@@ -29,13 +38,14 @@ pub fn run() -> Outcome {
     let shared = Shared::make(&setup)?;
     let options = Options {
         devices: vec![Device::IvshmemFile(shared.path.clone())],
-        files: vec![AddedFile::of(reader)],
+        files: vec![AddedFile::of(reader), AddedFile::of(module(&setup)?)],
         ..Options::default()
     };
     let mut one = boot(&setup, &options)?;
     answers(&mut one)?;
     let mut other = boot(&setup, &options)?;
     shares_memory(&shared, &mut one, &mut other)?;
+    loads_a_module(&mut one)?;
     tells_a_panic(&mut one)?;
     // The other one is another machine.
     other.output("true").map(drop)
@@ -91,6 +101,25 @@ fn shares_memory(shared: &Shared, one: &mut Guest, other: &mut Guest) -> Outcome
     )?;
     let said = other.output(&format!("bar_words {FUNCTION} 2 load 4096 2"))?;
     require("a guest reads what another one wrote", said.split_whitespace().eq(["0xfeed", "0xface"]))
+}
+
+/// Builds the module against the headers of the guest's kernel.
+fn module(setup: &Setup) -> Outcome<PathBuf> {
+    let folder = setup.packages().folder().join("made/module");
+    fs::create_dir_all(&folder).while_doing("make a folder for a module")?;
+    for (name, text) in [("Makefile", MODULE.0), ("warns.c", MODULE.1)] {
+        fs::write(folder.join(name), text).while_doing("write a module")?;
+    }
+    programs::build_modules(setup, &folder)?;
+    Ok(folder.join("warns.ko"))
+}
+
+/// A module is loaded, its warning is told, and the guest goes on.
+fn loads_a_module(guest: &mut Guest) -> Outcome {
+    guest.output("insmod /beeline/warns.ko && lsmod | grep warns && rmmod warns")?;
+    let warned = guest.console().complaint().is_some_and(|line| line.contains("WARNING"));
+    require("a warning of the kernel is told", warned)?;
+    guest.output("true").map(drop)
 }
 
 fn tells_a_panic(guest: &mut Guest) -> Outcome {

@@ -267,3 +267,59 @@ fn counts_of_free_lines_may_pass_each_other() {
     let row = ntb_latencies(&platform, &ntb_of(0, 16), NtbMethod::Window, 40, 1_500, 1).unwrap();
     assert_eq!((row.whole, row.taken), (3_000, 3_000));
 }
+
+/// An older count that lands last is all that the sender finds; the receiver, to whom nothing comes, stores the newer one again.
+#[test]
+fn count_that_an_older_one_hides_is_stored_again() {
+    let total = AtomicU64::new(u64::MAX);
+    let first = |core: Core, memory: Region| {
+        let mut link = NtbLink::open(&core, memory, 1 << 40, us(1_000)).unwrap();
+        let mut sent = 0;
+        while link.send(&message(sent)).unwrap() {
+            sent += 1;
+        }
+        total.store(sent, Relaxed);
+        core.sleep_until(core.now() + us(2_000));
+        core.store(memory, 0, 0);
+        let until = core.now() + us(500);
+        while !link.send(&message(sent)).unwrap() {
+            assert!(core.now() < until, "the count never comes again");
+            core.sleep_until(core.now() + us(5));
+        }
+        core.sleep_until(core.now() + us(100));
+    };
+    let second = |core: Core, memory| {
+        let mut link = NtbLink::open(&core, memory, 2 << 40, us(1_000)).unwrap();
+        let mut taken = 0;
+        while total.load(Relaxed) == u64::MAX || taken <= total.load(Relaxed) {
+            match link.receive().unwrap() {
+                Some(found) => {
+                    assert!(found == message(taken), "message {taken} is not what was sent");
+                    taken += 1;
+                }
+                None => core.wait(Next::Poll, core.now() + us(5)),
+            }
+        }
+    };
+    two(|_| {}, first, second);
+}
+
+/// Host 1 by its own link, and host 0 by the bridge's interrupt, before either begins anew.
+#[test]
+fn both_sides_know_of_an_outage_while_it_lasts() {
+    let side = |random| {
+        move |core: Core, memory| {
+            let mut link = NtbLink::open(&core, memory, random, us(1_000)).unwrap();
+            core.sleep_until(us(1_990));
+            let before = link.check();
+            core.sleep_until(us(2_050));
+            (before, link.check())
+        }
+    };
+    let pulled = |hosts: &mut Hosts| {
+        hosts.link_will_change(ENDS[1], us(2_000), false);
+        hosts.link_will_change(ENDS[1], us(9_000), true);
+    };
+    let (found, _) = two(pulled, side(1 << 40), side(2 << 40));
+    assert_eq!(found, [(Ok(()), Err(NtbError::Down)); 2]);
+}

@@ -38,6 +38,8 @@ pub struct Function {
     pub iommu_group: Option<u32>,
     /// Whether it answers loads and stores: bit 1 of its command register. `None` where sysfs does not show the register.
     pub decodes_memory: Option<bool>,
+    /// Whether a driver or root has enabled it. `None` where sysfs does not say.
+    pub is_enabled: Option<bool>,
     /// Its memory BARs, by ascending index.
     pub regions: Vec<BarRegion>,
     /// Where sysfs shows it.
@@ -125,6 +127,7 @@ impl Function {
             driver: link_name(&folder.join("driver"))?,
             iommu_group: iommu_group(&folder.join("iommu_group"))?,
             decodes_memory: decodes_memory(&folder.join("config"))?,
+            is_enabled: is_enabled(&folder.join("enable"))?,
             regions: regions(&folder)?,
             folder,
         })
@@ -170,6 +173,14 @@ fn decodes_memory(path: &Path) -> Result<Option<bool>, SysfsError> {
         Some(command) => Ok(Some(command & 2 != 0)),
         None => Err(SysfsError::text(path, 1, format!("{} bytes have no command register", config.len()))),
     }
+}
+
+/// The file has how often the function was enabled.
+fn is_enabled(path: &Path) -> Result<Option<bool>, SysfsError> {
+    let Some(text) = text::read(path)? else { return Ok(None) };
+    let refused = || SysfsError::text(path, 1, format!("`{}` is no count", text::shown(&text)));
+    let count: u32 = text.trim_end().parse().map_err(|_| refused())?;
+    Ok(Some(count > 0))
 }
 
 fn iommu_group(path: &Path) -> Result<Option<u32>, SysfsError> {

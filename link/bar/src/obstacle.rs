@@ -21,7 +21,10 @@ pub enum Obstacle {
     NotPrefetchable,
     /// The function does not answer loads and stores.
     MemoryOff {
-        address: PciAddress,
+        enable: PathBuf,
+    },
+    /// Nobody has enabled the function, without which it is not mapped.
+    NotEnabled {
         enable: PathBuf,
     },
     NoFile {
@@ -59,7 +62,9 @@ impl Function {
             found.push(Obstacle::NotPrefetchable);
         }
         if self.decodes_memory == Some(false) {
-            found.push(Obstacle::MemoryOff { address: self.address, enable: self.folder.join("enable") });
+            found.push(Obstacle::MemoryOff { enable: self.folder.join("enable") });
+        } else if self.is_enabled == Some(false) {
+            found.push(Obstacle::NotEnabled { enable: self.folder.join("enable") });
         }
         let file = |kind| self.file(region.index, kind);
         match (region.file, region.combining_file) {
@@ -97,12 +102,18 @@ impl fmt::Display for Obstacle {
             Obstacle::NotPrefetchable => out.write_str(
                 "it is not prefetchable, so it may be registers, whose loads and stores have effects",
             ),
-            Obstacle::MemoryOff { address, enable } => write!(
+            Obstacle::MemoryOff { enable } => write!(
                 out,
-                "memory decoding is off in the command register (`echo 1 > {}` as root switches it on, or `setpci -s {address} \
-                 COMMAND=2:2`)",
+                "memory decoding is off in the command register (`echo 1 > {}` as root switches it on)",
                 enable.display()
             ),
+            Obstacle::NotEnabled { enable } => {
+                write!(
+                    out,
+                    "the function is not enabled (`echo 1 > {}` as root enables it)",
+                    enable.display()
+                )
+            }
             Obstacle::NoFile { path } => {
                 write!(out, "the kernel has made no file {} to map it by", path.display())
             }

@@ -88,6 +88,9 @@ fn region_that_could_be_a_window_has_no_obstacle_and_each_other_names_its_own() 
     assert!(found[0].contains("memory decoding is off") && found[0].contains("enable` as root"), "{found:?}");
     std::fs::remove_file(sysfs.folder(GOOD).join("config")).unwrap();
     assert_eq!(obstacles(&sysfs, 2).len(), 1, "a register that is not shown is no obstacle");
+    std::fs::write(sysfs.folder(GOOD).join("enable"), "0\n").unwrap();
+    let found = obstacles(&sysfs, 2);
+    assert!(found[0].starts_with("the function is not enabled (`echo 1 > /"), "{found:?}");
 }
 
 /// Root, as whom tests may run, may open any file: so the rights are told, not made.
@@ -126,7 +129,8 @@ fn hostile_text_is_refused_with_file_and_line() {
     let whole = GOOD_RESOURCE
         .replace("0x0000004000000000 0x000000400000ffff", "0x0000000000000000 0xffffffffffffffff");
     let short = GOOD_RESOURCE.lines().take(3).collect::<Vec<_>>().join("\n");
-    let cases: [(&str, &[u8], &str); 15] = [
+    let cases: [(&str, &[u8], &str); 16] = [
+        ("enable", b"on\n", "enable, line 1: `on\\n` is no count"),
         ("class", b"", "class, line 1: `` is no number from 0x0 to 0xffffff"),
         ("class", b"0x1000000\n", "class, line 1: `0x1000000` is no number"),
         ("class", b"020000\n", "class, line 1: `020000` is no number"),
@@ -179,7 +183,7 @@ proptest! {
 
     #[test]
     fn any_bytes_in_any_file_give_a_function_or_an_error(
-        name in prop::sample::select(&["class", "vendor", "device", "config", "resource"][..]),
+        name in prop::sample::select(&["class", "vendor", "device", "config", "enable", "resource"][..]),
         text in prop_oneof![
             prop::collection::vec(any::<u8>(), 0..5000),
             "(0x[0-9a-f]{1,17}[ \n]){0,40}".prop_map(String::into_bytes),

@@ -20,7 +20,7 @@ pub fn render(results: &BarResults) -> String {
     let facts = [
         format!("{} ({} CPUs), kernel {}, core {core}", machine.cpu, machine.cpus, machine.kernel),
         of_bar(&results.bar),
-        format!("Measured: {}.", results.mapping.words),
+        of_mapping(results),
         format!("Scratched: {}.", results.restored),
     ];
     for fact in facts {
@@ -63,6 +63,17 @@ fn of_bar(bar: &BarFacts) -> String {
             )
         }
     }
+}
+
+/// What the mapping is, and that it is not what was asked for, as in a guest whose hypervisor makes another thing of it.
+fn of_mapping(results: &BarResults) -> String {
+    let (asked, found) = (results.bar.mapped_as, &*results.mapping.memory_type);
+    let more = if results.bar.is_device && found != asked {
+        format!(" It should be {asked}: the figures are not those of stores to a device.")
+    } else {
+        String::new()
+    };
+    format!("Measured: {}.{more}", results.mapping.words)
 }
 
 fn stores(results: &BarResults) -> Table {
@@ -214,6 +225,7 @@ mod tests {
         for expected in [
             "0000:3b:00.0 BAR 2 (1d0f:efa1, network), 4.0 MiB, prefetchable, mapped write-combining; 256.0 KiB from 0x2000 on",
             "nt-avx512, per-message",
+            "Measured: this mapping is cached. It should be write-combining: the figures are not",
             "1234*",
             "* the middle half of the rounds is wider than 15 %",
             "1234.0 Gbit/s without a fence, 5.30 with one after each, 232.8 times",
@@ -228,5 +240,6 @@ mod tests {
     fn figures_of_a_file_are_called_no_devices() {
         let text = render(&sample(None));
         assert!(text.contains("A file: no device's figures."), "{text}");
+        assert!(!text.contains("It should be"), "{text}");
     }
 }

@@ -3,20 +3,23 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use beeline_contract_device::{QueueId, SimTime};
+use beeline_contract_link::Link;
 use beeline_driver::{Port, PortConfig, PortError, PortState};
-use beeline_link_shm::{PortConfig as LoopConfig, Wire, Wired};
-use beeline_link_vfio_user::{Function, FunctionLink, FunctionStop};
+use beeline_link_shm::{DevicePort, PortConfig as LoopConfig, Wire, Wired};
+use beeline_link_vfio_user::{Function, FunctionHost, FunctionLink, FunctionStop};
 use beeline_mmio::{MemoryOptions, StoreKernel};
 use beeline_nic_model::{Nic, NicConfig};
-use beeline_spec::Interface;
+use beeline_spec::{Interface, regs};
 use beeline_tests::Rig;
 use beeline_tests::conformance::{self, Disorder, Reception, Setup};
+
+/// Only to end a test that hangs.
+const WATCHDOG: Duration = Duration::from_secs(300);
 
 /// A wire that gives every frame back.
 struct Back;
@@ -27,14 +30,15 @@ impl Wire for Back {
     }
 }
 
-/// A function that two threads of this process serve, and a driver that has connected to it.
+/// A function, what runs its device, and a driver that has connected to it. Another thread serves the socket; the device makes its turns
+/// where the rig steps, so that what bodies say of order does not depend on when threads run.
 struct FunctionRig {
     path: PathBuf,
     port: Option<Port<FunctionLink>>,
+    device: DevicePort<Nic, FunctionHost>,
     begun: Instant,
     stop: FunctionStop,
-    is_over: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<()>>,
+    thread: Option<JoinHandle<()>>,
     _folder: tempfile::TempDir,
 }
 
@@ -56,24 +60,11 @@ impl FunctionRig {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("function");
-        let (mut function, mut port) = Function::open(nic(), &LoopConfig::default(), &path, || {}).unwrap();
-        port.set_lossless(true);
-        let (stop, is_over) = (function.stop(), Arc::new(AtomicBool::new(false)));
-        let over = Arc::clone(&is_over);
-        let threads = vec![
-            std::thread::spawn(move || function.serve()),
-            std::thread::spawn(move || {
-                let begun = Instant::now();
-                while !over.load(Ordering::Relaxed) {
-                    port.time_passed(SimTime::from_ns(begun.elapsed().as_nanos() as u64));
-                    if !(port.poll().unwrap() | (port.drive(&mut Back).wants > 0)) {
-                        std::thread::yield_now();
-                    }
-                }
-            }),
-        ];
-        let begun = Instant::now();
-        let mut rig = FunctionRig { path, port: None, begun, stop, is_over, threads, _folder: folder };
+        let (mut function, mut device) = Function::open(nic(), &LoopConfig::default(), &path, || {}).unwrap();
+        device.set_lossless(true);
+        let (stop, begun) = (function.stop(), Instant::now());
+        let thread = Some(std::thread::spawn(move || function.serve()));
+        let mut rig = FunctionRig { path, port: None, device, begun, stop, thread, _folder: folder };
         rig.restart();
         rig
     }
@@ -83,14 +74,18 @@ impl FunctionRig {
     }
 }
 
+fn turn(device: &mut DevicePort<Nic, FunctionHost>, now_ns: u64) {
+    device.time_passed(SimTime::from_ns(now_ns));
+    device.poll().unwrap();
+    device.drive(&mut Back);
+}
+
 impl Drop for FunctionRig {
     fn drop(&mut self) {
         self.port = None;
         self.stop.stop();
-        self.is_over.store(true, Ordering::Relaxed);
-        for thread in self.threads.drain(..) {
-            assert!(thread.join().is_ok() || std::thread::panicking(), "a thread of the function has failed");
-        }
+        let served = self.thread.take().map(JoinHandle::join);
+        assert!(served.is_some_and(|ended| ended.is_ok()) || std::thread::panicking(), "serving has failed");
         assert!(!self.path.exists(), "the socket goes with its function");
     }
 }
@@ -103,7 +98,14 @@ impl Rig for FunctionRig {
     }
 
     fn step(&mut self) -> Result<(), PortError> {
-        std::thread::sleep(Duration::from_micros(1));
+        // An answer to a read is behind every access before it: the serving thread has had its turn, too.
+        let link = self.port.as_mut().unwrap().link();
+        let read = link.start_read(regs::MAGIC).unwrap().unwrap();
+        while link.poll_read(read).unwrap().is_none() {
+            turn(&mut self.device, self.begun.elapsed().as_nanos() as u64);
+            assert!(self.begun.elapsed() < WATCHDOG, "the function answers no more");
+            std::thread::yield_now();
+        }
         let now_ns = self.now_ns();
         self.port().poll(now_ns).map(|_| ())
     }
@@ -111,17 +113,22 @@ impl Rig for FunctionRig {
     fn restart(&mut self) {
         // One client at a time: the next is served when this one has gone.
         self.port = None;
-        let kernel = StoreKernel::Cached;
-        let link = FunctionLink::connect(&self.path, kernel, MemoryOptions::default()).unwrap();
+        let (is_connected, begun, device) = (AtomicBool::new(false), self.begun, &mut self.device);
+        let link = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_connected.load(Ordering::Relaxed) {
+                    turn(device, begun.elapsed().as_nanos() as u64);
+                    std::thread::yield_now();
+                }
+            });
+            let link = FunctionLink::connect(&self.path, StoreKernel::Cached, MemoryOptions::default());
+            is_connected.store(true, Ordering::Relaxed);
+            link.unwrap()
+        });
         self.port = Some(Port::new(link, PortConfig::default()));
-        for _ in 0..self.max_idle_steps() {
-            let now_ns = self.now_ns();
-            if self.port().poll(now_ns).unwrap() == PortState::Ready {
-                return;
-            }
-            std::thread::sleep(Duration::from_micros(1));
+        while self.port().state() != PortState::Ready {
+            self.step().unwrap();
         }
-        panic!("the port does not become ready");
     }
 
     fn max_idle_steps(&self) -> usize {

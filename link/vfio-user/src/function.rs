@@ -4,12 +4,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
+use std::time::Duration;
 
 use beeline_contract_device::Device;
 use beeline_link_shm::{DeviceLayout, DevicePort, PortConfig};
-use beeline_mmio::SharedMemory;
-use beeline_spec::LINE_BYTES;
-use beeline_spec::escape::blank_from_random;
 use rustix::event::{EventfdFlags, PollFlags, eventfd};
 use rustix::fs::Mode;
 use rustix::io::Errno;
@@ -21,6 +19,10 @@ use crate::layout::FunctionLayout;
 use crate::orders::MOST_WAITING;
 use crate::serving::Serving;
 use crate::socket::{Ended, Socket, wait};
+use crate::windows::Windows;
+
+/// How long a client waits to be taken when the system has nothing to take it with.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A device as a PCI function: what serves it. Its other half is the port that [`Function::open`] gives with it.
 ///
@@ -56,11 +58,10 @@ impl Function {
         path: &Path,
         wake: impl Fn() + Send + 'static,
     ) -> Result<(Function, DevicePort<D, FunctionHost>), FunctionError> {
-        let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-        let stop = stop.map_err(|errno| FunctionError::System { what: "make an event", errno })?;
-        let (serving, port) = assemble(device, config, wake)?;
+        let stop = Arc::new(stop_event()?);
+        let (serving, port) = assemble(device, config, Arc::clone(&stop), wake)?;
         let listener = listen(path)?;
-        Ok((Function { listener, path: path.to_owned(), stop: Arc::new(stop), serving }, port))
+        Ok((Function { listener, path: path.to_owned(), stop, serving }, port))
     }
 
     /// Where it listens.
@@ -77,8 +78,7 @@ impl Function {
     /// forgets its memory.
     pub fn serve(&mut self) {
         loop {
-            let Ok(stop) = self.stop.try_clone() else { return };
-            if wait(self.listener.as_fd(), PollFlags::IN, Some(&stop)).is_err() {
+            if wait(self.listener.as_fd(), PollFlags::IN, Some(&self.stop)).is_err() {
                 return;
             }
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -86,13 +86,17 @@ impl Function {
                 Ok(client) => client,
                 // It went before it was taken.
                 Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => continue,
+                // No descriptor or memory is left, now.
                 Err(errno) => {
-                    tracing::error!("{} takes no more clients: {errno}", self.path.display());
-                    return;
+                    tracing::warn!("a client of {} waits: {errno}", self.path.display());
+                    if self.serving.is_stopped(ACCEPT_PAUSE) {
+                        return;
+                    }
+                    continue;
                 }
             };
             tracing::info!("a client of {}", self.path.display());
-            match self.serving.client(&Socket::new(client, Some(stop))) {
+            match self.serving.client(&Socket::new(client, Some(Arc::clone(&self.stop)))) {
                 Ok(()) | Err(Ended::Closed) => tracing::info!("the client of {} went", self.path.display()),
                 Err(error) => tracing::warn!("the client of {} is let go: {error}", self.path.display()),
             }
@@ -110,32 +114,26 @@ impl Drop for Function {
     }
 }
 
+/// What is signalled to end serving.
+pub(crate) fn stop_event() -> Result<OwnedFd, FunctionError> {
+    let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+    event.map_err(|errno| FunctionError::System { what: "make an event", errno })
+}
+
 /// The two halves of a function: what serves clients, and the port.
 pub(crate) fn assemble<D: Device>(
     mut device: D,
     config: &PortConfig,
+    stop: Arc<OwnedFd>,
     wake: impl Fn() + Send + 'static,
 ) -> Result<(Serving, DevicePort<D, FunctionHost>), FunctionError> {
     let device_layout = DeviceLayout::read(&mut device)?;
     let layout = FunctionLayout::of(&device_layout)?;
-    let bytes = layout.window_bytes as usize;
-    let memory = SharedMemory::create("beeline-function", bytes, config.memory)?;
-    let region = memory.map()?;
-    let windows = (0..).zip(device_layout.window_lines()).map(|(queue, lines)| {
-        let offset = queue * device_layout.window_stride_bytes() as usize;
-        debug_assert!(offset + *lines as usize * LINE_BYTES <= bytes, "a layout that was checked");
-        Ok((region.load_window(offset, *lines), random_blank()?))
-    });
-    let windows = windows.collect::<Result<Vec<_>, FunctionError>>()?;
+    let windows = Windows::make(&device_layout, layout.window_bytes, config.memory)?;
     let (orders, taken) = sync_channel(MOST_WAITING);
     let host = FunctionHost::new(taken, layout.vectors);
-    let port = DevicePort::with_host(device, host, &device_layout, config, windows);
-    Ok((Serving::new(layout, memory, region, orders, Box::new(wake)), port))
-}
-
-fn random_blank() -> Result<u64, FunctionError> {
-    let random = getrandom::u64().map_err(|error| FunctionError::Random(error.to_string()))?;
-    Ok(blank_from_random(random))
+    let port = DevicePort::with_host(device, host, &device_layout, config, windows.for_the_loop()?);
+    Ok((Serving::new(layout, windows, orders, stop, Box::new(wake)), port))
 }
 
 /// Listens at a path, for this user alone.

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use beeline_contract_device::HostMemory;
 use beeline_domain::Disposer;
 use beeline_link_shm::{Access, Closing, HostSide, PortError, Queues};
+use beeline_mmio::LoadWindow;
 
 use crate::guest_memory::GuestMemory;
 use crate::orders::{Former, Order};
@@ -26,6 +27,8 @@ pub struct FunctionHost {
     memory: GuestMemory,
     vectors: Vec<Option<OwnedFd>>,
     is_master: bool,
+    /// Windows for the queues, until they are taken over.
+    windows: Vec<(LoadWindow, u64)>,
 }
 
 impl FunctionHost {
@@ -38,6 +41,7 @@ impl FunctionHost {
             memory: GuestMemory::default(),
             vectors: (0..vectors).map(|_| None).collect(),
             is_master: false,
+            windows: Vec::new(),
         }
     }
 
@@ -56,7 +60,14 @@ impl FunctionHost {
                 let former = slots.zip(events).filter_map(|(slot, event)| mem::replace(slot, event));
                 let _ = done.try_send(Former { memory: Vec::new(), events: former.collect() });
             }
-            Order::Master(is_master) => self.is_master = is_master,
+            Order::Master { is_master, done } => {
+                self.is_master = is_master;
+                let _ = done.try_send(Former::default());
+            }
+            Order::Windows { windows, done } => {
+                self.windows = windows;
+                let _ = done.try_send(Former::default());
+            }
         }
         None
     }
@@ -126,7 +137,8 @@ impl HostSide for FunctionHost {
         if self.is_master
             && let Some(Some(event)) = self.vectors.get(usize::from(vector))
         {
-            // An eventfd that does not wait: the write fails only when the count is full, and then it is readable.
+            // An eventfd that was made not to wait: the write fails only when the count is full, and then it is readable. A client
+            // that has made its own wait and filled it stops the loop; it might as well send this process a signal.
             let _ = rustix::io::write(event, &1u64.to_ne_bytes());
         }
     }
@@ -147,8 +159,11 @@ impl HostSide for FunctionHost {
         // The socket ends with the thread that serves it; the guest's bus then answers with ones.
     }
 
-    fn apply_updates(&mut self, _queues: &mut Queues) {
-        // Orders are taken one by one, in order with the accesses: `next`.
+    fn apply_updates(&mut self, queues: &mut Queues) {
+        // Before each access. All other orders are taken one by one, in order with the accesses: `next`.
+        for (queue, (window, blank)) in (0..).zip(self.windows.drain(..)) {
+            queues.replace_window(queue, window, blank);
+        }
     }
 
     fn dispose_with(&mut self, _disposer: Disposer) {
@@ -172,12 +187,12 @@ mod tests {
         let memory = SharedMemory::create("guest", 4096, MemoryOptions::default()).unwrap();
         let memory = memory.map().unwrap().dma_memory(0, 4096, 8192);
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap();
-        let (done, is_done) = sync_channel(2);
+        let (done, is_done) = sync_channel(4);
         let events = vec![Some(event.try_clone().unwrap())];
         orders.send(Order::Map { address: 8192, memory }).unwrap();
         orders.send(Order::Vectors { first: 1, events, done: done.clone() }).unwrap();
         orders.send(Order::Write { offset_bytes: 8, value: 7 }).unwrap();
-        orders.send(Order::Master(true)).unwrap();
+        orders.send(Order::Master { is_master: true, done: done.clone() }).unwrap();
         assert!(host.has_request());
         let write = Some(Access::Write { offset_bytes: 8, value: 7 });
         assert_eq!((host.next(), host.next()), (Ok(write), Ok(write)), "the same until it is taken");

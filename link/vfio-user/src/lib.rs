@@ -27,6 +27,7 @@ mod orders;
 mod played;
 mod serving;
 mod socket;
+mod windows;
 
 pub use client::ClientError;
 pub use error::FunctionError;

@@ -7,9 +7,9 @@ use std::os::fd::OwnedFd;
 pub(crate) const HEADER_BYTES: usize = 16;
 /// Longest message that is taken: an access of a region has at most so much data, and a version's text is far shorter.
 pub(crate) const MAX_MESSAGE_BYTES: usize = HEADER_BYTES + 16 + MAX_ACCESS_BYTES;
-/// Most bytes of one access of a region; said in the version's text.
+/// Most bytes of one access of a region, as the version's text says.
 pub(crate) const MAX_ACCESS_BYTES: usize = 4096;
-/// Most descriptors with one message; said in the version's text.
+/// Most descriptors that are taken with one message; the version's text asks for fewer.
 pub(crate) const MAX_FDS: usize = 64;
 
 /// Bits of a header's flags.

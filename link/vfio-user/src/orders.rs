@@ -4,7 +4,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::SyncSender;
 
-use beeline_mmio::DmaRegion;
+use beeline_mmio::{DmaRegion, LoadWindow};
 
 /// Orders that may wait for the loop. The thread that gives them waits for room: a client's accesses are answered one by one.
 pub(crate) const MOST_WAITING: usize = 64;
@@ -23,7 +23,9 @@ pub(crate) enum Order {
     /// Where vectors lead from now on, the first of them `first`.
     Vectors { first: u32, events: Vec<Option<OwnedFd>>, done: SyncSender<Former> },
     /// Whether memory may be reached and interrupts raised.
-    Master(bool),
+    Master { is_master: bool, done: SyncSender<Former> },
+    /// Fresh memory for the windows of every queue, in order, each with a blank of its own: those of a client are seen by no other.
+    Windows { windows: Vec<(LoadWindow, u64)>, done: SyncSender<Former> },
 }
 
 /// What an order made superfluous, given back so that it is dropped where nobody waits.

@@ -13,7 +13,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, shutdown, socketpair};
 
-use crate::function::assemble;
+use crate::function::{assemble, stop_event};
 use crate::host::FunctionHost;
 use crate::message::{self, Header, MAX_MESSAGE_BYTES};
 use crate::serving::Serving;
@@ -62,7 +62,9 @@ impl Stage {
                 port.drive(&mut Sink);
             }
         };
-        let (serving, made) = assemble(device, &PortConfig::default(), turn).expect("memory for a function");
+        let stop = Arc::new(stop_event().expect("an event"));
+        let (serving, made) =
+            assemble(device, &PortConfig::default(), stop, turn).expect("memory for a function");
         *port.lock().expect("one thread") = Some(made);
         Stage { serving }
     }

@@ -5,11 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
-use beeline_mmio::{MappedSegment, Region, SegmentOptions, SharedMemory};
+use beeline_mmio::{MappedSegment, SegmentOptions};
 use beeline_spec::regs::{self, field};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
@@ -20,12 +22,15 @@ use crate::layout::{
 use crate::message::{MAX_ACCESS_BYTES, Request, refusal, reply, words};
 use crate::orders::{Former, Order};
 use crate::socket::{Ended, Socket};
+use crate::windows::Windows;
 
 /// How long a guest's read of a register may take. The device answers within a few of its own microseconds, or when a time of its
 /// own is over; only a loop that has no core takes longer.
 const READ_LIMIT: Duration = Duration::from_secs(2);
-/// How long the loop may take to let go of memory.
-const RELEASE_LIMIT: Duration = Duration::from_secs(10);
+/// How often a wait for the loop looks whether serving is to end.
+const LOOK_FOR_STOP: Duration = Duration::from_millis(100);
+/// How long a full queue of orders is left alone.
+const FULL_PAUSE: Duration = Duration::from_millis(1);
 /// Most pieces of memory that a client may map.
 const MAX_PIECES: usize = 4096;
 /// Granularity of memory that is mapped.
@@ -57,10 +62,10 @@ const VERSION_TEXT: &str = r#"{"capabilities":{"max_msg_fds":8,"max_data_xfer_si
 pub(crate) struct Serving {
     layout: FunctionLayout,
     config: ConfigSpace,
-    windows: SharedMemory,
-    /// The same memory, for accesses that are not made by a mapping.
-    window_region: Region,
+    windows: Windows,
     orders: SyncSender<Order>,
+    /// Readable when serving is to end.
+    stop: Arc<OwnedFd>,
     wake: Box<dyn Fn() + Send>,
     /// Memory that is mapped: bytes by address.
     pieces: BTreeMap<u64, u64>,
@@ -75,13 +80,13 @@ type Answer<'s> = (Vec<u8>, Option<BorrowedFd<'s>>);
 impl Serving {
     pub(crate) fn new(
         layout: FunctionLayout,
-        windows: SharedMemory,
-        window_region: Region,
+        windows: Windows,
         orders: SyncSender<Order>,
+        stop: Arc<OwnedFd>,
         wake: Box<dyn Fn() + Send>,
     ) -> Self {
         let config = ConfigSpace::new(&layout);
-        Serving { layout, config, windows, window_region, orders, wake, pieces: BTreeMap::new() }
+        Serving { layout, config, windows, orders, stop, wake, pieces: BTreeMap::new() }
     }
 
     /// Serves a client until it goes.
@@ -90,6 +95,10 @@ impl Serving {
     /// How it ended, unless by the client's own will.
     pub(crate) fn client(&mut self, socket: &Socket) -> Result<(), Ended> {
         loop {
+            // A client that always has something to say must not keep this from ending.
+            if self.is_stopped(Duration::ZERO) {
+                return Ok(());
+            }
             let (header, body, fds) = match socket.receive() {
                 Err(Ended::Closed) => return Ok(()),
                 received => received?,
@@ -116,7 +125,18 @@ impl Serving {
         let is_there =
             self.reset().is_ok() && self.release(0, u64::MAX).is_ok() && self.vectors(0, none).is_ok();
         self.pieces.clear();
-        is_there
+        is_there && self.renew_windows().is_ok()
+    }
+
+    /// Gives the next client windows of its own. Without memory for them it has those of the one before it, and that is told.
+    fn renew_windows(&mut self) -> Result<(), PortGone> {
+        match self.windows.renew().and_then(|()| self.windows.for_the_loop()) {
+            Ok(windows) => self.waited(|done| Order::Windows { windows, done }),
+            Err(error) => {
+                tracing::error!("the next guest shares the windows of the one that went: {error}");
+                Ok(())
+            }
+        }
     }
 
     fn answer(&mut self, request: Request) -> Result<Answer<'_>, Errno> {
@@ -176,10 +196,25 @@ impl Serving {
         Ok((body, fd))
     }
 
-    fn order(&self, order: Order) -> Result<(), PortGone> {
-        self.orders.send(order).map_err(|_| PortGone)?;
+    /// Hands an order to the loop, as soon as there is room for it.
+    fn order(&self, mut order: Order) -> Result<(), PortGone> {
+        while let Err(refused) = self.orders.try_send(order) {
+            let TrySendError::Full(back) = refused else { return Err(PortGone) };
+            order = back;
+            (self.wake)();
+            if self.is_stopped(FULL_PAUSE) {
+                return Err(PortGone);
+            }
+        }
         (self.wake)();
         Ok(())
+    }
+
+    /// Whether serving is to end; waits for that as long as `limit`.
+    pub(crate) fn is_stopped(&self, limit: Duration) -> bool {
+        let limit = Timespec { tv_sec: 0, tv_nsec: i64::from(limit.subsec_nanos()) };
+        // A signal is no stop, and is looked for again.
+        poll(&mut [PollFd::new(&*self.stop, PollFlags::IN)], Some(&limit)).is_ok_and(|ready| ready > 0)
     }
 
     /// Reads of a region, by a guest or by whoever is in front of it.
@@ -191,7 +226,7 @@ impl Serving {
                 self.config.read(offset, &mut data);
             }
             WINDOW_REGION => {
-                self.window_region.copy_out(offset as usize, &mut data);
+                self.windows.region().copy_out(offset as usize, &mut data);
             }
             REGISTER_REGION => self.read_registers(offset, &mut data)?,
             // The table is the client's own; nothing is ever pending here.
@@ -208,11 +243,12 @@ impl Serving {
                 self.config.write(offset, data);
                 let is_master = self.config.is_bus_master();
                 if is_master != was_master {
-                    self.order(Order::Master(is_master)).map_err(gone)?;
+                    // Answered when it holds: a driver that has cut the function off uses its memory for something else.
+                    self.waited(|done| Order::Master { is_master, done }).map_err(gone)?;
                 }
             }
             WINDOW_REGION => {
-                self.window_region.copy_in(offset as usize, data);
+                self.windows.region().copy_in(offset as usize, data);
             }
             REGISTER_REGION => self.write_registers(offset, data)?,
             _ => {}
@@ -307,13 +343,12 @@ impl Serving {
     fn unmap(&mut self, flags: u32, address: u64, bytes: u64) -> Result<(), Errno> {
         let (first, bytes) = if flags & UNMAP_ALL != 0 { (0, u64::MAX) } else { (address, bytes) };
         let end = first.checked_add(bytes).ok_or(Errno::INVAL)?;
-        let cuts = |(at, bytes): (&u64, &u64)| *at < first || at + bytes > end;
-        if self
-            .pieces
-            .range(..end)
-            .next_back()
-            .is_some_and(|(at, bytes)| at + bytes > first && cuts((at, bytes)))
-        {
+        // Pieces do not overlap: one that is cut is the last that begins before either end.
+        let is_cut = |edge: u64| {
+            let before = self.pieces.range(..edge).next_back();
+            before.is_some_and(|(at, bytes)| at + bytes > edge)
+        };
+        if is_cut(first) || is_cut(end) {
             return Err(Errno::INVAL);
         }
         self.release(first, bytes).map_err(gone)?;
@@ -333,9 +368,17 @@ impl Serving {
     fn waited(&self, order: impl FnOnce(SyncSender<Former>) -> Order) -> Result<(), PortGone> {
         let (done, is_done) = sync_channel(1);
         self.order(order(done))?;
-        let Former { memory, events } = is_done.recv_timeout(RELEASE_LIMIT).map_err(|_| PortGone)?;
-        drop((memory, events));
-        Ok(())
+        loop {
+            match is_done.recv_timeout(LOOK_FOR_STOP) {
+                Ok(Former { memory, events }) => {
+                    drop((memory, events));
+                    return Ok(());
+                }
+                // The loop has no core, or is stopped: until it has let go, nobody is told that it has.
+                Err(RecvTimeoutError::Timeout) if !self.is_stopped(Duration::ZERO) => {}
+                Err(_) => return Err(PortGone),
+            }
+        }
     }
 
     fn set_irqs(
@@ -375,7 +418,8 @@ impl Serving {
         self.config = ConfigSpace::new(&self.layout);
         let value = field::control::RESET_MASK << field::control::RESET_LSB;
         self.order(Order::Write { offset_bytes: regs::CONTROL, value })?;
-        self.order(Order::Master(false))
+        // Behind the write, so that both hold when it is done.
+        self.waited(|done| Order::Master { is_master: false, done })
     }
 }
 

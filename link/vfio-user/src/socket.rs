@@ -4,6 +4,7 @@
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -31,12 +32,12 @@ pub enum Ended {
 pub(crate) struct Socket {
     fd: OwnedFd,
     /// Readable when waits are to end.
-    stop: Option<OwnedFd>,
+    stop: Option<Arc<OwnedFd>>,
 }
 
 impl Socket {
     /// A connection whose waits end when `stop` is readable.
-    pub(crate) fn new(fd: OwnedFd, stop: Option<OwnedFd>) -> Self {
+    pub(crate) fn new(fd: OwnedFd, stop: Option<Arc<OwnedFd>>) -> Self {
         Socket { fd, stop }
     }
 
@@ -73,7 +74,7 @@ impl Socket {
                 }
                 Ok(message) if message.bytes == 0 => return Err(Ended::Closed),
                 Ok(message) => filled += message.bytes,
-                Err(Errno::AGAIN) => wait(self.fd.as_fd(), PollFlags::IN, self.stop.as_ref())?,
+                Err(Errno::AGAIN) => wait(self.fd.as_fd(), PollFlags::IN, self.stop.as_deref())?,
                 Err(Errno::INTR) => {}
                 Err(Errno::CONNRESET) => return Err(Ended::Closed),
                 Err(errno) => return Err(errno.into()),
@@ -116,7 +117,7 @@ impl Socket {
             let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
             match rustix::net::sendmsg(&self.fd, &[IoSlice::new(&message[sent..])], &mut control, flags) {
                 Ok(bytes) => sent += bytes,
-                Err(Errno::AGAIN) => wait(self.fd.as_fd(), PollFlags::OUT, self.stop.as_ref())?,
+                Err(Errno::AGAIN) => wait(self.fd.as_fd(), PollFlags::OUT, self.stop.as_deref())?,
                 Err(Errno::INTR) => {}
                 Err(Errno::PIPE | Errno::CONNRESET) => return Err(Ended::Closed),
                 Err(errno) => return Err(errno.into()),

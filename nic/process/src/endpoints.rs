@@ -309,7 +309,8 @@ impl Endpoints {
 
     #[cold]
     fn no_room(&mut self, target: Endpoint, frame: &[u8], waits: bool, hold: &mut Hold) {
-        if !waits {
+        // A guest that is paused is not seen to be gone: nobody waits for it.
+        if !waits || self.port(target).is_some_and(|port| port.host.function().is_some()) {
             self.switch.counters.dropped_full += 1;
             return;
         }

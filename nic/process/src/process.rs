@@ -77,17 +77,26 @@ impl NicProcess {
             pin_to(core)?;
         }
         let NicProcess { engine, functions, .. } = self;
-        let stops: Vec<FunctionStop> = functions.iter().map(Function::stop).collect();
+        let stops = Stops(functions.iter().map(Function::stop).collect());
         let last = std::thread::scope(|scope| {
             // Each serves the client of one function; with the loop they all end.
             let mut serving = functions.iter_mut().map(|function| {
                 thread::spawn_in(scope, "beeline-vfio", || function.serve()).map_err(NicProcessError::Thread)
             });
-            let last = serving.try_for_each(|thread| thread.map(|_| ())).map(|()| engine.run(stop));
-            stops.iter().for_each(FunctionStop::stop);
-            last
+            // Dropped here however it ends: the scope waits for the threads.
+            let _stops = stops;
+            serving.try_for_each(|thread| thread.map(|_| ())).map(|()| engine.run(stop))
         })?;
         Ok(last.into_statistics(self.offer.name()))
+    }
+}
+
+/// Ends the serving of functions when it is dropped.
+struct Stops(Vec<FunctionStop>);
+
+impl Drop for Stops {
+    fn drop(&mut self) {
+        self.0.iter().for_each(FunctionStop::stop);
     }
 }
 

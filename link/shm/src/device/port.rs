@@ -18,7 +18,7 @@ use super::device_layout::DeviceLayout;
 use super::host_side::{Access, Closing, HostSide};
 use super::port_parts::PortParts;
 use super::process_host::ProcessHost;
-use super::queues::{Queues, write_register};
+use super::queues::{self, Queues, write_register};
 use super::regions::Regions;
 use super::{PortConfig, PortCounters};
 use crate::error::PortError;
@@ -254,6 +254,15 @@ impl<D: Device, H: HostSide> DevicePort<D, H> {
         }
     }
 
+    /// The device was reset: the frame that waits to come back to it is of before, and may be another host's than the one to come.
+    fn forget_returned(&mut self) {
+        if self.is_return_pending {
+            self.is_return_pending = false;
+            self.counters.returned_drops += 1;
+            self.device.wire_ready(self.is_wire_open);
+        }
+    }
+
     #[inline]
     fn wake_host(&mut self) {
         self.counters.host_wakes += u64::from(self.host.wake());
@@ -279,6 +288,9 @@ impl<D: Device, H: HostSide> DevicePort<D, H> {
                     if !write_register(&mut self.device, offset_bytes, value) {
                         self.counters.refused_writes += 1;
                         break;
+                    }
+                    if queues::resets(offset_bytes, value) {
+                        self.forget_returned();
                     }
                 }
             }

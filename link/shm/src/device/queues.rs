@@ -110,6 +110,13 @@ impl Queues {
         self.windows[queue as usize].replace(window)
     }
 
+    /// A window in the place of a queue's former one, as [`super::DevicePort::with_host`] takes it. The queue does not run.
+    pub fn replace_window(&mut self, queue: u32, window: LoadWindow, blank: u64) {
+        if queue < self.layout.queues {
+            self.add_window(queue, window, None, blank);
+        }
+    }
+
     /// A doorbell to be looked at from now on.
     pub(crate) fn add_doorbell(&mut self, offset_bytes: u32, word: Word) {
         self.doorbells.retain(|doorbell| doorbell.offset_bytes != offset_bytes);
@@ -153,7 +160,7 @@ impl Queues {
     pub(crate) fn before_write<D: Device>(&mut self, device: &mut D, offset_bytes: u32, value: u64) {
         let has = |lsb: u32, mask: u64| value >> lsb & mask != 0;
         if offset_bytes == regs::CONTROL {
-            if has(field::control::RESET_LSB, field::control::RESET_MASK) {
+            if resets(offset_bytes, value) {
                 self.is_device_enabled = false;
                 self.settings.fill(Settings::default());
             } else {
@@ -236,6 +243,11 @@ impl Queues {
         };
         self.active.iter().copied().filter(is_torn)
     }
+}
+
+/// Whether a register write resets the device.
+pub(crate) fn resets(offset_bytes: u32, value: u64) -> bool {
+    offset_bytes == regs::CONTROL && value >> field::control::RESET_LSB & field::control::RESET_MASK != 0
 }
 
 /// Delivers a register write; `false` when the device refused it.

@@ -142,6 +142,7 @@ fn memory_is_given_back_in_whole_pieces() {
     assert_eq!(then(&[unmap(4096, 8192, 0), pieces[1].clone()]), [false, false], "it can be mapped again");
     assert_eq!(then(&[unmap(4096, 4096, 0), pieces[1].clone()]), [true, true], "half a piece stays whole");
     assert_eq!(then(&[unmap(8192, 4096, 0)]), [true]);
+    assert_eq!(then(&[unmap(2048, 4096 * 3 - 2048, 0)]), [true], "the first piece is cut, the last is not");
     assert_eq!(then(&[unmap(0, 0, 2), pieces[0].clone(), pieces[1].clone()]), [false, false, false]);
 }
 

@@ -53,8 +53,8 @@ gen: ## generate spec/generated from spec/nic.rdl and spec/formats.toml (needs P
 rtl-tools: ## simulator, linters, synthesis and proof for the NIC's RTL, into target/rtl (once, about a minute)
 	$(CARGO) xtask rtl-tools
 
-guest: ## boot a Linux of Debian under emulation and show its PCI functions (cargo xtask guest --help: run, shell)
-	$(CARGO) xtask guest boot
+guest: ## boot a Linux of Debian under emulation, load the driver and send from chi0 to chi1 (cargo xtask guest --help: boot, run, shell)
+	$(CARGO) xtask guest driver
 
 build: ## the program, and the library that it preloads, optimised
 	$(CARGO) build --release --package beeline-cli --package beeline-sockets

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 
+use super::driver;
 use super::image::AddedFile;
 use super::machine::{self, Guest, Options};
 use super::qemu::Device;
@@ -14,6 +15,7 @@ use crate::failure::{Context, Outcome};
 
 const EXAMPLES: &str = "Examples:
   cargo xtask guest boot
+  cargo xtask guest driver
   cargo xtask guest run -- uname -a
   cargo xtask guest run --add target/nic.ko -- 'insmod /beeline/nic.ko && dmesg | tail'
   truncate -s 16M /dev/shm/bar && cargo xtask guest boot --ivshmem-file /dev/shm/bar
@@ -41,6 +43,9 @@ pub enum Request {
         #[arg(last = true, required = true)]
         command: Vec<String>,
     },
+    /// Build the Linux driver, load it on two functions of a NIC, and send from chi0 to chi1; prints what happened
+    #[command(after_help = EXAMPLES)]
+    Driver,
     /// Boot one with its console on this terminal; `exit`, or ctrl-a x, ends it
     #[command(after_help = EXAMPLES)]
     Shell(Wanted),
@@ -93,6 +98,7 @@ pub fn run(request: Request) -> Outcome {
             let status = run_command(&wanted.options(), &command.join(" "), limit)?;
             std::process::exit(status)
         }
+        Request::Driver => driver::show(),
         Request::Shell(wanted) => {
             let status = machine::on_terminal(&Setup::prepare()?, &wanted.options())?;
             std::process::exit(status.code().unwrap_or(1))

@@ -90,8 +90,7 @@ impl Guest {
         let (console, socket) = (folder.path("console"), folder.path("agent"));
         let listener = UnixListener::bind(&socket).while_doing("listen for the guest's agent")?;
         listener.set_nonblocking(true).while_doing("listen for the guest's agent")?;
-        let files =
-            Files { kernel: &setup.kernel(), first_files: &first_files, memory: &folder.path("memory") };
+        let files = Files { kernel: &setup.kernel(), first_files: &first_files };
         let serial = Serial::Agent { console: &console, socket: &socket };
         let mut command = qemu::command(setup.packages(), &options.machine(), files, serial)?;
         let said = File::create(folder.path("emulator")).while_doing("make a file for what QEMU says")?;
@@ -204,7 +203,7 @@ impl Drop for Guest {
 pub fn on_terminal(setup: &Setup, options: &Options) -> Outcome<ExitStatus> {
     let folder = Folder::make(options.memory_mib)?;
     let first_files = write_first_files(&folder, setup, options)?;
-    let files = Files { kernel: &setup.kernel(), first_files: &first_files, memory: &folder.path("memory") };
+    let files = Files { kernel: &setup.kernel(), first_files: &first_files };
     let mut command = qemu::command(setup.packages(), &options.machine(), files, Serial::Terminal)?;
     command.status().while_doing("run QEMU")
 }

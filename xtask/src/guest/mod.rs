@@ -18,6 +18,7 @@ mod apt;
 mod archive;
 pub mod commands;
 mod console;
+pub mod driver;
 mod elf;
 mod folder;
 mod image;

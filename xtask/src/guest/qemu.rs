@@ -46,8 +46,6 @@ pub enum Serial<'p> {
 pub struct Files<'p> {
     pub kernel: &'p Path,
     pub first_files: &'p Path,
-    /// The guest's memory, as a file that devices can map.
-    pub memory: &'p Path,
 }
 
 /// The emulator with all arguments.
@@ -64,7 +62,8 @@ pub fn command(packages: &Packages, machine: &Machine, files: Files, serial: Ser
         words.extend(["-L".into(), root.folder().join(folder).into()]);
     }
     let memory = json!({
-        "qom-type": "memory-backend-file", "id": "mem0", "share": true, "mem-path": text(files.memory)?,
+        // Sealed: a device that is another process maps no memory that could be cut off under it.
+        "qom-type": "memory-backend-memfd", "id": "mem0", "share": true, "seal": true,
         "size": u64::from(machine.memory_mib) << 20,
     });
     words.extend(["-object".into(), memory.to_string().into()]);

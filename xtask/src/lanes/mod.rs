@@ -5,6 +5,7 @@ mod cargo;
 mod check;
 mod checked;
 mod disk;
+mod driver;
 mod foreign;
 mod guest;
 mod lane;
@@ -184,7 +185,7 @@ pub enum Command {
 
 /// In the order in which `ci` starts and shows them: cheap and telling first. Those that build in `target/` follow each
 /// other; the others run beside them, and the longest of each kind begin before the short.
-const LANES: [Lane; 27] = [
+const LANES: [Lane; 28] = [
     Lane::new("fmt", |_| cargo::fmt()),
     Lane::new("house", |_| house::run()),
     Lane::new("tour", |_| pages::tour()),
@@ -202,6 +203,7 @@ const LANES: [Lane; 27] = [
         .leaving(&["target/wasm32-unknown-unknown", "target/thumbv7em-none-eabihf"]),
     Lane::new("package", package::check).in_target().leaving(&["target/package"]),
     Lane::new("guest", |_| guest::run()),
+    Lane::new("driver", |_| driver::run()).in_target(),
     Lane::new("aarch64", |_| foreign::aarch64()).in_target().leaving(&["target/aarch64-unknown-linux-gnu"]),
     // A standard library and a compiler are fetched and built for it.
     Lane::new("big-endian", |_| big_endian::run()).in_target().only_long().leaving(&["target/big-endian"]),

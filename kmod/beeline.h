@@ -40,7 +40,14 @@
 	 (index) * sizeof(beeline_nic__doorbellx__stride40_t) + \
 	 offsetof(beeline_nic__doorbellx__stride40_t, name))
 
-/* The queue that a network device uses. */
+/* Queues that a network device uses: one for each way to send; the first one
+ * receives, too.
+ */
+enum beeline_path {
+	BEELINE_MMIO,
+	BEELINE_KPIO,
+	BEELINE_PATHS,
+};
 #define BEELINE_QUEUE 0
 
 /* What a device says of itself, checked. */
@@ -65,8 +72,9 @@ struct beeline_counts {
 	struct u64_stats_sync sync;
 };
 
-/* The window, and how far it is used. */
+/* A window, and how far it is used. */
 struct beeline_tx {
+	enum beeline_path path;
 	void __iomem *window;
 	u32 lines;
 	__le64 blank;
@@ -79,7 +87,6 @@ struct beeline_tx {
 	/* A frame on its way to the window: header word, bytes, zeros. */
 	__le64 *staged;
 	u32 most_lines;
-	struct hrtimer retry;
 	struct beeline_counts counts;
 };
 
@@ -102,7 +109,14 @@ struct beeline_nic {
 	u8 __iomem *regs;
 	u8 __iomem *windows;
 	struct beeline_caps caps;
-	struct beeline_tx tx;
+	struct beeline_tx tx[BEELINE_PATHS];
+	/* Looks for room when a window has none. */
+	struct hrtimer retry;
+	/* Everything leaves by kPIO+WC: the paper's control bit. */
+	bool is_kpio;
+	/* Frames that kPIO+WC cannot carry, and signatures that were injected. */
+	u64 marked;
+	u64 injected;
 	struct beeline_rx rx;
 	/* Looks now and then whether a queue has failed. */
 	struct delayed_work service;
@@ -127,14 +141,21 @@ static inline void beeline_write(struct beeline_nic *nic, size_t offset,
 /* device.c */
 int beeline_identify(struct beeline_nic *nic);
 int beeline_reset(struct beeline_nic *nic);
-int beeline_start_queue(struct beeline_nic *nic);
-void beeline_stop_queue(struct beeline_nic *nic);
+int beeline_start_queues(struct beeline_nic *nic);
+void beeline_stop_queues(struct beeline_nic *nic);
+int beeline_are_active(struct beeline_nic *nic);
 
 /* transmit.c */
 netdev_tx_t beeline_xmit(struct sk_buff *skb, struct net_device *ndev);
 int beeline_tx_alloc(struct beeline_nic *nic);
 void beeline_tx_free(struct beeline_nic *nic);
-void beeline_tx_start(struct beeline_nic *nic);
+void beeline_tx_start(struct beeline_tx *tx, bool is_blank);
+u64 beeline_used_lines(struct beeline_tx *tx);
+
+/* frame.c */
+u32 beeline_stage_mmio(struct beeline_tx *tx, struct sk_buff *skb);
+u32 beeline_stage_kpio(struct beeline_nic *nic, struct sk_buff *skb);
+bool beeline_goes_by_kpio(struct beeline_nic *nic, struct sk_buff *skb);
 
 /* receive.c */
 int beeline_poll(struct napi_struct *napi, int budget);

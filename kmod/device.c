@@ -60,29 +60,45 @@ static int read_caps(struct beeline_nic *nic)
 	return -EPROTO;
 }
 
+/* A window of the device's, if it has the path. */
+static int check_path(struct beeline_nic *nic, enum beeline_path path, u32 iface)
+{
+	struct beeline_caps *caps = &nic->caps;
+	struct beeline_tx *tx = &nic->tx[path];
+	u64 bar = pci_resource_len(nic->pdev, BEELINE_PCI_WINDOW_BAR);
+	u64 at = path * caps->window_stride, lines;
+
+	if (path >= caps->queues || !(caps->interfaces & BIT(iface)))
+		return -EOPNOTSUPP;
+	lines = beeline_read(nic, BEELINE_QUEUE_REG(path, window_lines));
+	/* Divided and not multiplied: no product of a device's number wraps. */
+	if (!is_power_of_2(lines) || lines < 2 || at > bar ||
+	    lines > (bar - at) / BEELINE_LINE_BYTES ||
+	    lines > caps->window_stride / BEELINE_LINE_BYTES)
+		return -EPROTO;
+	/* A header, or a line of signatures, more than the frame. */
+	tx->most_lines = caps->max_frame_bytes / BEELINE_LINE_BYTES + 2;
+	if (tx->most_lines > lines)
+		return -EPROTO;
+	tx->lines = lines;
+	return 0;
+}
+
 /* What the rest of the driver computes with lies in the BARs. */
 static int check_caps(struct beeline_nic *nic)
 {
 	struct beeline_caps *caps = &nic->caps;
-	u64 bar = pci_resource_len(nic->pdev, BEELINE_PCI_WINDOW_BAR);
-	u64 lines = beeline_read(nic, BEELINE_QUEUE_REG(BEELINE_QUEUE, window_lines));
 
-	if (caps->queues < 1 || caps->queues > BEELINE_MAX_QUEUES)
+	if (caps->queues < 1 || caps->queues > BEELINE_MAX_QUEUES ||
+	    caps->window_stride > pci_resource_len(nic->pdev, BEELINE_PCI_WINDOW_BAR))
 		return -EPROTO;
-	if (!(caps->interfaces & BIT(BEELINE_QUEUE_CONTROL_IFACE_MMIO)))
-		return -EOPNOTSUPP;
 	if (caps->max_frame_bytes < ETH_MIN_MTU + ETH_HLEN ||
 	    caps->max_frame_bytes > BEELINE_MAX_FRAME_BYTES)
 		return -EPROTO;
-	/* Divided and not multiplied: no product of a device's number wraps. */
-	if (!is_power_of_2(lines) || lines < 2 || lines > bar / BEELINE_LINE_BYTES ||
-	    lines > caps->window_stride / BEELINE_LINE_BYTES)
-		return -EPROTO;
-	nic->tx.lines = lines;
-	nic->tx.most_lines = DIV_ROUND_UP(caps->max_frame_bytes + 8, BEELINE_LINE_BYTES);
-	if (nic->tx.most_lines > lines)
-		return -EPROTO;
-	return 0;
+	/* The second path is one that a device may do without. */
+	if (check_path(nic, BEELINE_KPIO, BEELINE_QUEUE_CONTROL_IFACE_KPIO))
+		nic->tx[BEELINE_KPIO].lines = 0;
+	return check_path(nic, BEELINE_MMIO, BEELINE_QUEUE_CONTROL_IFACE_MMIO);
 }
 
 int beeline_identify(struct beeline_nic *nic)
@@ -131,51 +147,90 @@ int beeline_reset(struct beeline_nic *nic)
 		     BEELINE_NIC__STATUS__ACTIVE_bm);
 }
 
-#define QUEUE(name) BEELINE_QUEUE_REG(BEELINE_QUEUE, name)
-
 static u64 moderation(u32 count, u32 time_ns)
 {
 	return count | (u64)time_ns << 32;
 }
 
-int beeline_start_queue(struct beeline_nic *nic)
+static int start_path(struct beeline_nic *nic, struct beeline_tx *tx)
 {
-	struct beeline_tx *tx = &nic->tx;
-	struct beeline_rx *rx = &nic->rx;
-	u64 control;
+	u32 queue = tx->path;
+	u32 iface = queue == BEELINE_KPIO ? BEELINE_QUEUE_CONTROL_IFACE_KPIO :
+					    BEELINE_QUEUE_CONTROL_IFACE_MMIO;
+	u64 control = BEELINE_NIC__QUEUEX__CONTROL__ENABLE_bm |
+		      (u64)iface << BEELINE_NIC__QUEUEX__CONTROL__IFACE_bp |
+		      1ULL << BEELINE_NIC__QUEUEX__CONTROL__WEIGHT_bp |
+		      /* Messages wait for the wire; none is lost for want of room. */
+		      BEELINE_NIC__QUEUEX__CONTROL__BACKPRESSURE_bm;
 
-	beeline_tx_start(nic);
-	beeline_rx_start(nic);
-	beeline_write(nic, QUEUE(blank), le64_to_cpu(tx->blank));
-	beeline_write(nic, QUEUE(credit_address), tx->freed_dma);
+	beeline_tx_start(tx, nic->caps.is_blank);
+	control |= (u64)tx->epoch << BEELINE_NIC__QUEUEX__CONTROL__EPOCH_bp;
+	beeline_write(nic, BEELINE_QUEUE_REG(queue, blank), le64_to_cpu(tx->blank));
+	beeline_write(nic, BEELINE_QUEUE_REG(queue, credit_address), tx->freed_dma);
 	/* A quarter of a window at the latest, and soon after the wire has taken it. */
-	beeline_write(nic, QUEUE(credit_coalesce), moderation(tx->lines / 4, 2000));
+	beeline_write(nic, BEELINE_QUEUE_REG(queue, credit_coalesce), moderation(tx->lines / 4, 2000));
 	/* A store that is lost would hold the queue back for ever. */
-	beeline_write(nic, QUEUE(hole_timeout_ns), NSEC_PER_SEC);
-	beeline_write(nic, QUEUE(rx_ring_address), rx->ring_dma);
-	beeline_write(nic, QUEUE(rx_ring_entries), rx->lines);
-	beeline_write(nic, QUEUE(rx_moderation), moderation(16, 20000));
-	beeline_write(nic, QUEUE(rx_mode), BEELINE_RX_MODE_MODE_RING);
-	beeline_write(nic, BEELINE_REG(irq_mask),
-		      BEELINE_NIC__IRQ_MASK__RX_FRAME_bm | BEELINE_NIC__IRQ_MASK__QUEUE_FAILED_bm);
-	control = BEELINE_NIC__QUEUEX__CONTROL__ENABLE_bm |
-		  (u64)BEELINE_QUEUE_CONTROL_IFACE_MMIO << BEELINE_NIC__QUEUEX__CONTROL__IFACE_bp |
-		  (u64)tx->epoch << BEELINE_NIC__QUEUEX__CONTROL__EPOCH_bp |
-		  1ULL << BEELINE_NIC__QUEUEX__CONTROL__WEIGHT_bp |
-		  /* Messages wait for the wire; none is lost for want of room. */
-		  BEELINE_NIC__QUEUEX__CONTROL__BACKPRESSURE_bm;
-	beeline_write(nic, QUEUE(control), control);
-	return until(nic, QUEUE(status), BEELINE_NIC__QUEUEX__STATUS__ACTIVE_bm,
+	beeline_write(nic, BEELINE_QUEUE_REG(queue, hole_timeout_ns), NSEC_PER_SEC);
+	beeline_write(nic, BEELINE_QUEUE_REG(queue, kpio_eop), BEELINE_KPIO_EOP_DEFAULT);
+	beeline_write(nic, BEELINE_QUEUE_REG(queue, control), control);
+	return until(nic, BEELINE_QUEUE_REG(queue, status), BEELINE_NIC__QUEUEX__STATUS__ACTIVE_bm,
 		     BEELINE_NIC__QUEUEX__STATUS__ACTIVE_bm);
 }
 
-void beeline_stop_queue(struct beeline_nic *nic)
+int beeline_start_queues(struct beeline_nic *nic)
 {
+	struct beeline_rx *rx = &nic->rx;
+	struct beeline_tx *tx;
+	int err = 0;
+
+	beeline_rx_start(nic);
+	beeline_write(nic, BEELINE_QUEUE_REG(BEELINE_QUEUE, rx_ring_address), rx->ring_dma);
+	beeline_write(nic, BEELINE_QUEUE_REG(BEELINE_QUEUE, rx_ring_entries), rx->lines);
+	beeline_write(nic, BEELINE_QUEUE_REG(BEELINE_QUEUE, rx_moderation), moderation(16, 20000));
+	beeline_write(nic, BEELINE_QUEUE_REG(BEELINE_QUEUE, rx_mode), BEELINE_RX_MODE_MODE_RING);
+	beeline_write(nic, BEELINE_REG(irq_mask),
+		      BEELINE_NIC__IRQ_MASK__RX_FRAME_bm | BEELINE_NIC__IRQ_MASK__QUEUE_FAILED_bm);
+	for (tx = nic->tx; tx < nic->tx + BEELINE_PATHS && !err; tx++)
+		if (tx->lines)
+			err = start_path(nic, tx);
+	return err;
+}
+
+/* Whether each queue takes writes; an error if the device does not answer. */
+int beeline_are_active(struct beeline_nic *nic)
+{
+	struct beeline_tx *tx;
+	u64 status;
+
+	for (tx = nic->tx; tx < nic->tx + BEELINE_PATHS; tx++) {
+		if (!tx->lines)
+			continue;
+		status = beeline_read(nic, BEELINE_QUEUE_REG(tx->path, status));
+		/* All ones: it does not answer, now or ever. */
+		if (status == U64_MAX)
+			return -ENODEV;
+		if (!(status & BEELINE_NIC__QUEUEX__STATUS__ACTIVE_bm))
+			return 0;
+	}
+	return 1;
+}
+
+void beeline_stop_queues(struct beeline_nic *nic)
+{
+	struct beeline_tx *tx;
+	int err = 0;
+
 	beeline_write(nic, BEELINE_REG(irq_mask), 0);
-	beeline_write(nic, QUEUE(control), 0);
-	/* The read pushes every DMA write before it: none comes after. */
-	if (until(nic, QUEUE(status), BEELINE_NIC__QUEUEX__STATUS__ACTIVE_bm, 0)) {
-		dev_err(&nic->pdev->dev, "the queue does not stop: the device is cut off from memory\n");
+	for (tx = nic->tx; tx < nic->tx + BEELINE_PATHS; tx++)
+		if (tx->lines)
+			beeline_write(nic, BEELINE_QUEUE_REG(tx->path, control), 0);
+	/* The reads push every DMA write before them: none comes after. */
+	for (tx = nic->tx; tx < nic->tx + BEELINE_PATHS; tx++)
+		if (tx->lines)
+			err |= until(nic, BEELINE_QUEUE_REG(tx->path, status),
+				     BEELINE_NIC__QUEUEX__STATUS__ACTIVE_bm, 0);
+	if (err) {
+		dev_err(&nic->pdev->dev, "a queue does not stop: the device is cut off from memory\n");
 		pci_clear_master(nic->pdev);
 	}
 }

@@ -22,14 +22,14 @@ static void quiesce(struct beeline_nic *nic)
 	netif_carrier_off(nic->ndev);
 	netif_tx_disable(nic->ndev);
 	/* It may have looked at the carrier before, and open the queue now. */
-	hrtimer_cancel(&nic->tx.retry);
+	hrtimer_cancel(&nic->retry);
 	netif_tx_disable(nic->ndev);
 	napi_disable(&nic->rx.napi);
 	/* A poller that has just said that it is done looks at the ring once
 	 * more.
 	 */
 	synchronize_net();
-	beeline_stop_queue(nic);
+	beeline_stop_queues(nic);
 }
 
 static int run(struct beeline_nic *nic)
@@ -37,7 +37,7 @@ static int run(struct beeline_nic *nic)
 	int err;
 
 	pci_set_master(nic->pdev);
-	err = beeline_reset(nic) ?: beeline_start_queue(nic);
+	err = beeline_reset(nic) ?: beeline_start_queues(nic);
 	napi_enable(&nic->rx.napi);
 	if (err)
 		return err;
@@ -47,47 +47,33 @@ static int run(struct beeline_nic *nic)
 	return 0;
 }
 
-/* Lines in use, by counts that both move meanwhile: the device's is read until
- * it stands still around the other.
- */
-static u64 used_lines(struct beeline_tx *tx)
+/* Whether the device has freed what was never stored. */
+static bool is_count_wrong(struct beeline_nic *nic)
 {
-	u64 before, next, tries;
+	struct beeline_tx *tx;
 
-	for (tries = 0; tries < 100; tries++) {
-		before = le64_to_cpu(READ_ONCE(*tx->freed));
-		smp_rmb();
-		next = READ_ONCE(tx->next);
-		smp_rmb();
-		if (before == le64_to_cpu(READ_ONCE(*tx->freed)))
-			return next - before;
-	}
-	/* It moves all the time, so it is sound. */
-	return 0;
+	for (tx = nic->tx; tx < nic->tx + BEELINE_PATHS; tx++)
+		if (beeline_used_lines(tx) > tx->lines)
+			return true;
+	return false;
 }
 
 /* A queue that has failed is started anew: TCP sends again what it lost. */
 static void service(struct work_struct *work)
 {
 	struct beeline_nic *nic = container_of(to_delayed_work(work), struct beeline_nic, service);
-	u64 queue, used;
-	bool is_active;
+	int is_active;
 
 	if (READ_ONCE(nic->is_closing))
 		return;
-	queue = beeline_read(nic, BEELINE_QUEUE_REG(BEELINE_QUEUE, status));
-	is_active = queue & BEELINE_NIC__QUEUEX__STATUS__ACTIVE_bm;
-	used = used_lines(&nic->tx);
-	/* All ones: the device does not answer, now or ever. One that does again
-	 * is found without a carrier.
-	 */
-	if (queue == U64_MAX) {
+	is_active = beeline_are_active(nic);
+	if (is_active < 0) {
+		/* One that answers again is found without a carrier. */
 		netif_carrier_off(nic->ndev);
-	} else if (!is_active || nic->rx.is_broken || used > nic->tx.lines ||
-		   nic->is_stuck || !netif_carrier_ok(nic->ndev)) {
+	} else if (!is_active || nic->rx.is_broken || nic->is_stuck || is_count_wrong(nic) ||
+		   !netif_carrier_ok(nic->ndev)) {
 		if (net_ratelimit())
-			netdev_warn(nic->ndev, "the queue is started anew: status %#llx, %llu lines in use\n",
-				    queue, used);
+			netdev_warn(nic->ndev, "the queues are started anew\n");
 		nic->is_stuck = false;
 		nic->restarts++;
 		quiesce(nic);
@@ -156,21 +142,27 @@ static void tx_timeout(struct net_device *ndev, unsigned int queue)
 static void add_counts(struct beeline_counts *counts, u64 *packets, u64 *bytes)
 {
 	unsigned int start;
+	u64 more_packets, more_bytes;
 
 	do {
 		start = u64_stats_fetch_begin(&counts->sync);
-		*packets = u64_stats_read(&counts->packets);
-		*bytes = u64_stats_read(&counts->bytes);
+		more_packets = u64_stats_read(&counts->packets);
+		more_bytes = u64_stats_read(&counts->bytes);
 	} while (u64_stats_fetch_retry(&counts->sync, start));
+	*packets += more_packets;
+	*bytes += more_bytes;
 }
 
 static void get_stats64(struct net_device *ndev, struct rtnl_link_stats64 *stats)
 {
 	struct beeline_nic *nic = netdev_priv(ndev);
+	struct beeline_tx *tx;
 
-	add_counts(&nic->tx.counts, &stats->tx_packets, &stats->tx_bytes);
+	for (tx = nic->tx; tx < nic->tx + BEELINE_PATHS; tx++) {
+		add_counts(&tx->counts, &stats->tx_packets, &stats->tx_bytes);
+		stats->tx_dropped += u64_stats_read(&tx->counts.dropped);
+	}
 	add_counts(&nic->rx.counts, &stats->rx_packets, &stats->rx_bytes);
-	stats->tx_dropped = u64_stats_read(&nic->tx.counts.dropped);
 	stats->rx_dropped = u64_stats_read(&nic->rx.counts.held);
 }
 
@@ -245,7 +237,8 @@ static int probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	nic->ndev = ndev;
 	nic->pdev = pdev;
 	nic->is_closing = true;
-	u64_stats_init(&nic->tx.counts.sync);
+	u64_stats_init(&nic->tx[BEELINE_MMIO].counts.sync);
+	u64_stats_init(&nic->tx[BEELINE_KPIO].counts.sync);
 	u64_stats_init(&nic->rx.counts.sync);
 	pci_set_drvdata(pdev, nic);
 	err = prepare(nic);
@@ -264,8 +257,9 @@ static int probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	err = register_netdev(ndev);
 	if (err)
 		goto free;
-	netdev_info(ndev, "%u queues, windows of %u lines, frames of up to %u bytes\n",
-		    nic->caps.queues, nic->tx.lines, nic->caps.max_frame_bytes);
+	netdev_info(ndev, "%u queues, windows of %u lines, frames of up to %u bytes, %s kPIO+WC\n",
+		    nic->caps.queues, nic->tx[BEELINE_MMIO].lines, nic->caps.max_frame_bytes,
+		    nic->tx[BEELINE_KPIO].lines ? "with" : "without");
 	return 0;
 free:
 	pci_free_irq_vectors(pdev);

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Transmit: a frame becomes lines of the window, stored whole, once, and
- * without a fence.
- *
- * A free word of the window holds the blank, so that the device sees which
- * words have arrived. A word of a frame that equals the blank is stored as a
- * link to the one before it; the header names the last. Nothing is read from
- * the window. How far it is free the device says by an absolute count in
- * memory of the host.
+ * Transmit: a frame becomes lines of a window, stored whole, once, and without
+ * a fence. Nothing is read from the window. How far it is free the device says
+ * by an absolute count in memory of the host.
  */
 #include <linux/etherdevice.h>
 #include <linux/moduleparam.h>
@@ -24,6 +19,10 @@ static unsigned long long blank;
 module_param(blank, ullong, 0400);
 MODULE_PARM_DESC(blank, "What a free word of a window holds, with bit 63 set; 0: random for each start. For tests: frames made of it are escaped");
 
+static bool kpio;
+module_param(kpio, bool, 0400);
+MODULE_PARM_DESC(kpio, "Everything leaves by kPIO+WC from the start; `ethtool --set-priv-flags` says so later");
+
 /* Lines that may be stored; 0 if the device's count makes no sense, which
  * the service finds out.
  */
@@ -34,41 +33,36 @@ static u32 free_lines(struct beeline_tx *tx)
 	return used > tx->lines ? 0 : tx->lines - used;
 }
 
-/* Puts a link in the place of every word that equals the blank; the index of
- * the last one, 0 if there is none.
- */
-static u32 escape(__le64 *words, u32 count, __le64 blank)
+/* Whether each window has room for the longest frame. */
+static bool has_room(struct beeline_nic *nic)
 {
-	u32 last = 0, index;
+	struct beeline_tx *tx;
 
-	for (index = 1; index < count; index++) {
-		if (likely(words[index] != blank))
-			continue;
-		words[index] = cpu_to_le64((u64)last << BEELINE_LINK_PREVIOUS_LSB);
-		last = index;
-	}
-	return last;
+	for (tx = nic->tx; tx < nic->tx + BEELINE_PATHS; tx++)
+		if (tx->lines && free_lines(tx) < tx->most_lines)
+			return false;
+	return true;
 }
 
-/* The frame as a message in `staged`; its lines. */
-static u32 stage(struct beeline_tx *tx, struct sk_buff *skb)
+/* Lines in use, by counts that both move meanwhile: the device's is read until
+ * it stands still around the other.
+ */
+u64 beeline_used_lines(struct beeline_tx *tx)
 {
-	u32 bytes = skb->len;
-	u32 lines = DIV_ROUND_UP(bytes + 8, BEELINE_LINE_BYTES);
-	u32 last = 0;
-	u64 header;
+	u64 before, next, tries;
 
-	/* Whole words and whole lines: what is behind the frame is zeros. */
-	memset(tx->staged + (8 + bytes) / 8, 0, lines * BEELINE_LINE_BYTES - round_down(8 + bytes, 8));
-	skb_copy_bits(skb, 0, tx->staged + 1, bytes);
-	if (tx->blank)
-		last = escape(tx->staged, lines * BEELINE_WORDS_PER_LINE, tx->blank);
-	header = (u64)bytes << BEELINE_HEADER_LENGTH_BYTES_LSB |
-		 (u64)last << BEELINE_HEADER_ESCAPE_LAST_LSB |
-		 (u64)BEELINE_MESSAGE_KIND_DATA << BEELINE_HEADER_KIND_LSB |
-		 (u64)tx->epoch << BEELINE_HEADER_EPOCH_LSB;
-	tx->staged[0] = cpu_to_le64(header);
-	return lines;
+	if (!tx->lines)
+		return 0;
+	for (tries = 0; tries < 100; tries++) {
+		before = le64_to_cpu(READ_ONCE(*tx->freed));
+		smp_rmb();
+		next = READ_ONCE(tx->next);
+		smp_rmb();
+		if (before == le64_to_cpu(READ_ONCE(*tx->freed)))
+			return next - before;
+	}
+	/* It moves all the time, so it is sound. */
+	return 0;
 }
 
 static void store(struct beeline_tx *tx, u32 lines)
@@ -82,18 +76,17 @@ static void store(struct beeline_tx *tx, u32 lines)
 				 tx->staged + line * BEELINE_WORDS_PER_LINE,
 				 BEELINE_WORDS_PER_LINE);
 	}
-	tx->next += lines;
+	WRITE_ONCE(tx->next, tx->next + lines);
 }
 
 static enum hrtimer_restart look_again(struct hrtimer *timer)
 {
-	struct beeline_tx *tx = container_of(timer, struct beeline_tx, retry);
-	struct beeline_nic *nic = container_of(tx, struct beeline_nic, tx);
+	struct beeline_nic *nic = container_of(timer, struct beeline_nic, retry);
 
 	/* Whoever stops the queue takes the carrier away first. */
 	if (!netif_carrier_ok(nic->ndev))
 		return HRTIMER_NORESTART;
-	if (free_lines(tx) >= tx->most_lines) {
+	if (has_room(nic)) {
 		netif_wake_queue(nic->ndev);
 		return HRTIMER_NORESTART;
 	}
@@ -101,79 +94,107 @@ static enum hrtimer_restart look_again(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
+static void count_sent(struct beeline_tx *tx, u32 bytes)
+{
+	u64_stats_update_begin(&tx->counts.sync);
+	u64_stats_inc(&tx->counts.packets);
+	u64_stats_add(&tx->counts.bytes, bytes);
+	u64_stats_update_end(&tx->counts.sync);
+}
+
+static void count(struct beeline_tx *tx, u64_stats_t *what)
+{
+	u64_stats_update_begin(&tx->counts.sync);
+	u64_stats_inc(what);
+	u64_stats_update_end(&tx->counts.sync);
+}
+
 netdev_tx_t beeline_xmit(struct sk_buff *skb, struct net_device *ndev)
 {
 	struct beeline_nic *nic = netdev_priv(ndev);
-	struct beeline_tx *tx = &nic->tx;
-	u32 bytes;
+	struct beeline_tx *tx = &nic->tx[BEELINE_MMIO];
+	u32 bytes, lines = 0;
 
 	/* Frees the frame when there is no memory for its padding. */
 	if (eth_skb_pad(skb))
 		return NETDEV_TX_OK;
 	bytes = skb->len;
 	if (unlikely(bytes > nic->caps.max_frame_bytes)) {
-		u64_stats_update_begin(&tx->counts.sync);
-		u64_stats_inc(&tx->counts.dropped);
-		u64_stats_update_end(&tx->counts.sync);
+		count(tx, &tx->counts.dropped);
 		dev_kfree_skb_any(skb);
 		return NETDEV_TX_OK;
 	}
-	store(tx, stage(tx, skb));
-	u64_stats_update_begin(&tx->counts.sync);
-	u64_stats_inc(&tx->counts.packets);
-	u64_stats_add(&tx->counts.bytes, bytes);
-	u64_stats_update_end(&tx->counts.sync);
+	if (beeline_goes_by_kpio(nic, skb))
+		lines = beeline_stage_kpio(nic, skb);
+	if (lines)
+		tx = &nic->tx[BEELINE_KPIO];
+	else
+		lines = beeline_stage_mmio(tx, skb);
+	store(tx, lines);
+	count_sent(tx, bytes);
 	skb_tx_timestamp(skb);
 	dev_consume_skb_any(skb);
 	/* The queue is open only while there is room for the longest frame. */
-	if (unlikely(free_lines(tx) < tx->most_lines)) {
+	if (unlikely(!has_room(nic))) {
 		netif_stop_queue(ndev);
-		u64_stats_update_begin(&tx->counts.sync);
-		u64_stats_inc(&tx->counts.held);
-		u64_stats_update_end(&tx->counts.sync);
-		hrtimer_start(&tx->retry, ns_to_ktime(RETRY_NS), HRTIMER_MODE_REL_SOFT);
+		count(tx, &tx->counts.held);
+		hrtimer_start(&nic->retry, ns_to_ktime(RETRY_NS), HRTIMER_MODE_REL_SOFT);
 	}
 	return NETDEV_TX_OK;
 }
 
-int beeline_tx_alloc(struct beeline_nic *nic)
+static int alloc_path(struct beeline_nic *nic, struct beeline_tx *tx)
 {
-	struct beeline_tx *tx = &nic->tx;
-
-	tx->window = nic->windows + BEELINE_QUEUE * nic->caps.window_stride;
+	tx->path = tx - nic->tx;
+	tx->window = nic->windows + tx->path * nic->caps.window_stride;
 	tx->staged = kcalloc(tx->most_lines + 1, BEELINE_LINE_BYTES, GFP_KERNEL);
 	if (!tx->staged)
 		return -ENOMEM;
 	tx->freed = dma_alloc_coherent(&nic->pdev->dev, BEELINE_LINE_BYTES, &tx->freed_dma, GFP_KERNEL);
-	if (!tx->freed) {
-		kfree(tx->staged);
-		return -ENOMEM;
+	return tx->freed ? 0 : -ENOMEM;
+}
+
+int beeline_tx_alloc(struct beeline_nic *nic)
+{
+	struct beeline_tx *tx;
+
+	hrtimer_init(&nic->retry, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+	nic->retry.function = look_again;
+	for (tx = nic->tx; tx < nic->tx + BEELINE_PATHS; tx++) {
+		int err = tx->lines ? alloc_path(nic, tx) : 0;
+
+		if (err) {
+			beeline_tx_free(nic);
+			return err;
+		}
 	}
-	hrtimer_init(&tx->retry, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
-	tx->retry.function = look_again;
+	nic->is_kpio |= kpio;
 	return 0;
 }
 
 void beeline_tx_free(struct beeline_nic *nic)
 {
-	struct beeline_tx *tx = &nic->tx;
+	struct beeline_tx *tx;
 
-	hrtimer_cancel(&tx->retry);
-	dma_free_coherent(&nic->pdev->dev, BEELINE_LINE_BYTES, tx->freed, tx->freed_dma);
-	kfree(tx->staged);
+	hrtimer_cancel(&nic->retry);
+	for (tx = nic->tx; tx < nic->tx + BEELINE_PATHS; tx++) {
+		if (tx->freed)
+			dma_free_coherent(&nic->pdev->dev, BEELINE_LINE_BYTES, tx->freed, tx->freed_dma);
+		kfree(tx->staged);
+		tx->freed = NULL;
+		tx->staged = NULL;
+	}
 }
 
 /* As a queue that has not been used: another epoch, so that stores of the
  * former one that are still on their way are not taken for this one's.
  */
-void beeline_tx_start(struct beeline_nic *nic)
+void beeline_tx_start(struct beeline_tx *tx, bool is_blank)
 {
-	struct beeline_tx *tx = &nic->tx;
-
 	tx->next = 0;
 	WRITE_ONCE(*tx->freed, 0);
 	tx->epoch++;
 	tx->blank = 0;
-	if (nic->caps.is_blank)
+	if (is_blank)
 		tx->blank = cpu_to_le64((blank ?: get_random_u64()) | BIT_ULL(BEELINE_BLANK_TAG_LSB));
 }

@@ -5,12 +5,15 @@
  */
 #include <linux/delay.h>
 #include <linux/etherdevice.h>
+#include <linux/if_vlan.h>
 #include <linux/iopoll.h>
 
 #include "beeline.h"
 
 #define SUPPORTED_MAJOR 1
 #define CAPS_MAX_BYTES (256 * 8)
+/* What the longest message takes that a header can name. */
+#define MAX_WINDOW_LINES BIT(18)
 #define POLL_US 20
 #define TIMEOUT_US 1000000
 
@@ -73,7 +76,7 @@ static int check_path(struct beeline_nic *nic, enum beeline_path path, u32 iface
 	lines = beeline_read(nic, BEELINE_QUEUE_REG(path, window_lines));
 	/* Divided and not multiplied: no product of a device's number wraps. */
 	if (!is_power_of_2(lines) || lines < 2 || at > bar ||
-	    lines > (bar - at) / BEELINE_LINE_BYTES ||
+	    lines > MAX_WINDOW_LINES || lines > (bar - at) / BEELINE_LINE_BYTES ||
 	    lines > caps->window_stride / BEELINE_LINE_BYTES)
 		return -EPROTO;
 	/* A header, or a line of signatures, more than the frame. */
@@ -90,9 +93,10 @@ static int check_caps(struct beeline_nic *nic)
 	struct beeline_caps *caps = &nic->caps;
 
 	if (caps->queues < 1 || caps->queues > BEELINE_MAX_QUEUES ||
+	    caps->window_stride % BEELINE_LINE_BYTES ||
 	    caps->window_stride > pci_resource_len(nic->pdev, BEELINE_PCI_WINDOW_BAR))
 		return -EPROTO;
-	if (caps->max_frame_bytes < ETH_MIN_MTU + ETH_HLEN ||
+	if (caps->max_frame_bytes < ETH_MIN_MTU + VLAN_ETH_HLEN ||
 	    caps->max_frame_bytes > BEELINE_MAX_FRAME_BYTES)
 		return -EPROTO;
 	/* The second path is one that a device may do without. */
@@ -126,9 +130,12 @@ int beeline_identify(struct beeline_nic *nic)
 static int until(struct beeline_nic *nic, size_t offset, u64 mask, u64 value)
 {
 	u64 found;
+	int err;
 
-	return read_poll_timeout(beeline_read, found, (found & mask) == value,
-				 POLL_US, TIMEOUT_US, false, nic, offset);
+	err = read_poll_timeout(beeline_read, found, found == U64_MAX || (found & mask) == value,
+				POLL_US, TIMEOUT_US, false, nic, offset);
+	/* All ones: nobody answers. */
+	return found == U64_MAX ? -ENODEV : err;
 }
 
 int beeline_reset(struct beeline_nic *nic)
@@ -140,6 +147,10 @@ int beeline_reset(struct beeline_nic *nic)
 	err = until(nic, BEELINE_REG(status), BEELINE_NIC__STATUS__ACTIVE_bm, 0);
 	if (err)
 		return err;
+	/* No earlier: a queue that had not stopped would still have addresses of
+	 * memory that was given back.
+	 */
+	pci_set_master(nic->pdev);
 	beeline_write(nic, BEELINE_REG(mac),
 		      get_unaligned_le32(address) | (u64)get_unaligned_le16(address + 4) << 32);
 	beeline_write(nic, BEELINE_REG(control), BEELINE_NIC__CONTROL__ENABLE_bm);
@@ -230,7 +241,8 @@ void beeline_stop_queues(struct beeline_nic *nic)
 			err |= until(nic, BEELINE_QUEUE_REG(tx->path, status),
 				     BEELINE_NIC__QUEUEX__STATUS__ACTIVE_bm, 0);
 	if (err) {
-		dev_err(&nic->pdev->dev, "a queue does not stop: the device is cut off from memory\n");
+		dev_err_ratelimited(&nic->pdev->dev,
+				    "a queue does not stop: the device is cut off from memory\n");
 		pci_clear_master(nic->pdev);
 	}
 }

@@ -68,9 +68,11 @@ static int set_priv_flags(struct net_device *ndev, u32 wanted)
 {
 	struct beeline_nic *nic = netdev_priv(ndev);
 
+	if (wanted & ~1)
+		return -EINVAL;
 	if (wanted && !nic->tx[BEELINE_KPIO].lines)
 		return -EOPNOTSUPP;
-	WRITE_ONCE(nic->is_kpio, wanted & 1);
+	WRITE_ONCE(nic->is_kpio, wanted);
 	return 0;
 }
 

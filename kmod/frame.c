@@ -16,6 +16,7 @@
 #include <linux/moduleparam.h>
 #include <linux/tcp.h>
 #include <net/ip.h>
+#include <net/ipv6.h>
 
 #include "beeline.h"
 
@@ -80,7 +81,7 @@ static bool has_mark(const __le64 *words, u32 count, __le64 blank)
 }
 
 /* The frame and its signatures; its lines, or 0 if it cannot be told from
- * what marks its end.
+ * what marks its end, or would be too long.
  */
 u32 beeline_stage_kpio(struct beeline_nic *nic, struct sk_buff *skb)
 {
@@ -89,6 +90,9 @@ u32 beeline_stage_kpio(struct beeline_nic *nic, struct sk_buff *skb)
 	u32 lines = words / BEELINE_WORDS_PER_LINE + 1;
 	u32 index, every = READ_ONCE(kpio_inject);
 
+	/* What pads it to whole words stays on the wire. */
+	if (words * 8 > nic->caps.max_frame_bytes)
+		return 0;
 	tx->staged[words - 1] = 0;
 	skb_copy_bits(skb, 0, tx->staged, skb->len);
 	if (has_mark(tx->staged, words, tx->blank)) {
@@ -96,7 +100,11 @@ u32 beeline_stage_kpio(struct beeline_nic *nic, struct sk_buff *skb)
 		return 0;
 	}
 	if (every && u64_stats_read(&tx->counts.packets) % every == every - 1) {
-		tx->staged[words / 2] = cpu_to_le64(BEELINE_KPIO_EOP_DEFAULT);
+		/* The first word of a line: behind it is more of the frame, which
+		 * the filter takes for damage.
+		 */
+		tx->staged[round_down(words / 2, BEELINE_WORDS_PER_LINE)] =
+			cpu_to_le64(BEELINE_KPIO_EOP_DEFAULT);
 		nic->injected++;
 	}
 	for (index = words; index < lines * BEELINE_WORDS_PER_LINE; index++)
@@ -104,28 +112,46 @@ u32 beeline_stage_kpio(struct beeline_nic *nic, struct sk_buff *skb)
 	return lines;
 }
 
-/* The TCP destination port of a frame whose headers the stack has just made;
- * 0 if there is none.
+/* Where the TCP header of a frame begins, 0 if there is none; `skb->protocol`
+ * of a tagged frame says that it is tagged, so it has none.
  */
-static u16 tcp_port(struct sk_buff *skb)
+static int tcp_offset(struct sk_buff *skb)
 {
-	struct tcphdr header, *tcp;
+	int at = skb_network_offset(skb);
+	union {
+		struct iphdr v4;
+		struct ipv6hdr v6;
+	} room;
+	struct ipv6hdr *v6;
+	struct iphdr *v4;
+	__be16 fragment;
+	u8 next;
 
 	switch (skb->protocol) {
 	case htons(ETH_P_IP):
-		if (ip_hdr(skb)->protocol != IPPROTO_TCP || ip_is_fragment(ip_hdr(skb)))
+		v4 = skb_header_pointer(skb, at, sizeof(room.v4), &room.v4);
+		if (!v4 || v4->protocol != IPPROTO_TCP || ip_is_fragment(v4))
 			return 0;
-		break;
+		return at + v4->ihl * 4;
 	case htons(ETH_P_IPV6):
-		if (ipv6_hdr(skb)->nexthdr != IPPROTO_TCP)
+		v6 = skb_header_pointer(skb, at, sizeof(room.v6), &room.v6);
+		if (!v6)
 			return 0;
-		break;
+		next = v6->nexthdr;
+		at = ipv6_skip_exthdr(skb, at + sizeof(*v6), &next, &fragment);
+		return at > 0 && next == IPPROTO_TCP && !fragment ? at : 0;
 	default:
 		return 0;
 	}
-	if (!skb_transport_header_was_set(skb))
-		return 0;
-	tcp = skb_header_pointer(skb, skb_transport_offset(skb), sizeof(header), &header);
+}
+
+/* The TCP destination port of a frame; 0 if there is none. */
+static u16 tcp_port(struct sk_buff *skb)
+{
+	struct tcphdr room, *tcp;
+	int at = tcp_offset(skb);
+
+	tcp = at > 0 ? skb_header_pointer(skb, at, sizeof(room), &room) : NULL;
 	return tcp ? ntohs(tcp->dest) : 0;
 }
 

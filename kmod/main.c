@@ -3,10 +3,15 @@
 #include <linux/etherdevice.h>
 #include <linux/if_vlan.h>
 #include <linux/module.h>
+#include <linux/random.h>
 
 #include "beeline.h"
 
 #define SERVICE_PERIOD (HZ)
+
+static bool kpio;
+module_param(kpio, bool, 0400);
+MODULE_PARM_DESC(kpio, "Everything leaves by kPIO+WC from the start; ethtool's flag says so later");
 
 static irqreturn_t interrupt(int irq, void *data)
 {
@@ -34,10 +39,7 @@ static void quiesce(struct beeline_nic *nic)
 
 static int run(struct beeline_nic *nic)
 {
-	int err;
-
-	pci_set_master(nic->pdev);
-	err = beeline_reset(nic) ?: beeline_start_queues(nic);
+	int err = beeline_reset(nic) ?: beeline_start_queues(nic);
 	napi_enable(&nic->rx.napi);
 	if (err)
 		return err;
@@ -77,7 +79,7 @@ static void service(struct work_struct *work)
 		nic->is_stuck = false;
 		nic->restarts++;
 		quiesce(nic);
-		if (run(nic))
+		if (run(nic) && net_ratelimit())
 			netdev_err(nic->ndev, "the device does not start again\n");
 	}
 	schedule_delayed_work(&nic->service, SERVICE_PERIOD);
@@ -246,7 +248,13 @@ static int probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		goto free;
 	INIT_DELAYED_WORK(&nic->service, service);
 	netif_napi_add(ndev, &nic->rx.napi, beeline_poll);
+	nic->is_kpio = kpio && nic->tx[BEELINE_KPIO].lines;
+	/* Stores of a driver that had the device before are of another epoch. */
+	nic->tx[BEELINE_MMIO].epoch = get_random_u8();
+	nic->tx[BEELINE_KPIO].epoch = get_random_u8();
 	strscpy(ndev->name, "chi%d", sizeof(ndev->name));
+	/* Short frames are padded where they are. */
+	ndev->priv_flags &= ~IFF_TX_SKB_SHARING;
 	ndev->netdev_ops = &netdev_ops;
 	ndev->ethtool_ops = &beeline_ethtool_ops;
 	ndev->min_mtu = ETH_MIN_MTU;

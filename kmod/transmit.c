@@ -19,10 +19,6 @@ static unsigned long long blank;
 module_param(blank, ullong, 0400);
 MODULE_PARM_DESC(blank, "What a free word of a window holds, with bit 63 set; 0: random for each start. For tests: frames made of it are escaped");
 
-static bool kpio;
-module_param(kpio, bool, 0400);
-MODULE_PARM_DESC(kpio, "Everything leaves by kPIO+WC from the start; `ethtool --set-priv-flags` says so later");
-
 /* Lines that may be stored; 0 if the device's count makes no sense, which
  * the service finds out.
  */
@@ -76,6 +72,13 @@ static void store(struct beeline_tx *tx, u32 lines)
 				 tx->staged + line * BEELINE_WORDS_PER_LINE,
 				 BEELINE_WORDS_PER_LINE);
 	}
+	/* The device takes lines of kPIO+WC as they come. Those of a frame leave
+	 * the buffers in order, as the paper assumes; those of the next frame,
+	 * which another CPU may store, follow them for certain. `mmio` needs
+	 * neither.
+	 */
+	if (tx->path == BEELINE_KPIO)
+		wmb();
 	WRITE_ONCE(tx->next, tx->next + lines);
 }
 
@@ -168,7 +171,6 @@ int beeline_tx_alloc(struct beeline_nic *nic)
 			return err;
 		}
 	}
-	nic->is_kpio |= kpio;
 	return 0;
 }
 

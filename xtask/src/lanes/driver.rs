@@ -148,9 +148,20 @@ fn is_bound_again_and_again(guest: &mut Guest) -> Outcome {
     require(&format!("it is bound {BINDINGS} times:\n{}", output.text()), output.status == 0)
 }
 
+/// Streams both ways from now on, and looks that they do.
+fn loads(guest: &mut Guest) -> Outcome {
+    let started = "kill $(cat /tmp/load) 2> /dev/null; for end in 'ip netns exec far iperf3 -s -p 5400 -1' \
+        'iperf3 -c 10.9.0.2 -p 5400 -t 60 --bidir'; do $end > /dev/null 2>&1 & echo $! > /tmp/load; sleep 1; done";
+    guest.output(started)?;
+    let before = count(guest, "window_next")?;
+    guest.output("sleep 1")?;
+    let more = count(guest, "window_next")? - before;
+    require(&format!("there is load, {more} lines a second"), more > 100)
+}
+
 /// The driver is taken away while it sends and receives, and comes back.
 fn goes_under_load(guest: &mut Guest) -> Outcome {
-    guest.output("iperf3 -c 10.9.0.2 -t 30 > /dev/null 2>&1 & sleep 1")?;
+    loads(guest)?;
     guest.output(
         "cd /sys/bus/pci/drivers/beeline && echo 0000:00:01.0 > unbind && echo 0000:00:01.0 > bind",
     )?;
@@ -160,14 +171,13 @@ fn goes_under_load(guest: &mut Guest) -> Outcome {
 
 /// The function goes from the bus while it sends and receives, and is found again; then the module is unloaded under load.
 fn is_pulled_and_unloaded(guest: &mut Guest) -> Outcome {
-    let load = "iperf3 -c 10.9.0.2 -t 30 > /dev/null 2>&1 & sleep 1";
-    guest.output(load)?;
+    loads(guest)?;
     guest.output("echo 1 > /sys/bus/pci/devices/0000:00:01.0/remove && sleep 0.2")?;
     require("a link goes with its function", guest.run("ip link show chi0")?.status != 0)?;
     guest
         .output("echo 1 > /sys/bus/pci/rescan && ip addr add 10.9.0.1/24 dev chi0 && ip link set chi0 up")?;
     pings(guest, "-s 56")?;
-    guest.output(load)?;
+    loads(guest)?;
     let output = guest.run_within("rmmod beeline && insmod /beeline/beeline.ko && rmmod beeline", LIMIT)?;
     require(&format!("the driver is unloaded:\n{}", output.text()), output.status == 0)
 }

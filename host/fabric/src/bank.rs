@@ -4,7 +4,8 @@
 //! segment that was removed stores into nobody's memory.
 //!
 //! A bank that is a part of a file or a BAR is small, and is used again. What somebody had connected to who was lost by silence is not: a
-//! process that was stopped still has it mapped, and goes on to store.
+//! process that was stopped still has it mapped, and goes on to store. So it is only where the program says that it stands such stores, and only
+//! when nothing else is left.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 
@@ -22,11 +23,13 @@ pub(crate) struct Bank {
     free: Option<BTreeMap<u64, u64>>,
     /// Offsets of memory that is not used again.
     kept: BTreeSet<u64>,
+    /// What of it was given back, by its offset, for when nothing else is left; `None` if it is not used then either.
+    last: Option<BTreeMap<u64, u64>>,
 }
 
 impl Default for Bank {
     fn default() -> Self {
-        Bank { next: 0, end: BANK_BYTES, free: None, kept: BTreeSet::new() }
+        Bank { next: 0, end: BANK_BYTES, free: None, kept: BTreeSet::new(), last: None }
     }
 }
 
@@ -41,9 +44,10 @@ impl Bank {
         self.free = Some(BTreeMap::new());
     }
 
-    /// Returns the offset from which on nothing was given out, of a bank that is used again: somebody else may have used what is there.
+    /// Returns the offset from which on somebody else may have stored into what is not given out, of a bank that is used again: where nothing was
+    /// given out; everywhere, if what was kept is used again.
     pub(crate) fn untouched(&self) -> Option<u64> {
-        self.free.as_ref().map(|_| self.next)
+        self.free.as_ref().map(|_| if self.last.is_some() { 0 } else { self.next })
     }
 
     /// Does not give out again what begins here, whenever it is given back.
@@ -51,9 +55,18 @@ impl Bank {
         self.kept.insert(offset);
     }
 
+    /// Gives out again what is kept, too, rather than nothing.
+    pub(crate) fn reuse_kept(&mut self) {
+        self.last = Some(BTreeMap::new());
+    }
+
     /// Takes back what nobody has mapped any more, unless it is to be kept.
     pub(crate) fn give_back(&mut self, offset: u64, bytes: u64) {
-        let Some(free) = self.free.as_mut().filter(|_| !self.kept.contains(&offset)) else { return };
+        if self.kept.contains(&offset) {
+            self.last.as_mut().map(|last| last.insert(offset, bytes));
+            return;
+        }
+        let Some(free) = &mut self.free else { return };
         let (mut start, mut end) = (offset, offset + bytes.next_multiple_of(ALIGN));
         if let Some((before, bytes)) =
             free.range(..start).next_back().map(|(before, bytes)| (*before, *bytes))
@@ -87,11 +100,19 @@ impl Bank {
             return Some(offset);
         }
         let end = self.next.checked_add(bytes)?.checked_next_multiple_of(ALIGN)?;
-        let offset = self.next;
-        (end <= self.end).then(|| {
-            self.next = end;
-            offset
-        })
+        if end > self.end {
+            return self.take_kept(bytes);
+        }
+        Some(core::mem::replace(&mut self.next, end))
+    }
+
+    /// A part of what was given back, and of what was kept.
+    fn take_kept(&mut self, bytes: u64) -> Option<u64> {
+        for (offset, bytes) in self.last.as_mut().map(core::mem::take)? {
+            self.kept.remove(&offset);
+            self.give_back(offset, bytes);
+        }
+        self.take_again(bytes)
     }
 }
 
@@ -137,5 +158,29 @@ mod tests {
         bank.keep(0);
         bank.give_back(0, 3 * ALIGN);
         assert_eq!((bank.take(1), bank.take(1)), (Some(3 * ALIGN), None));
+    }
+
+    #[test]
+    fn memory_that_was_kept_is_given_out_when_nothing_else_is_left_if_it_may_be() {
+        for is_used in [false, true] {
+            let mut bank = Bank::default();
+            bank.limit(3 * ALIGN);
+            bank.reuse();
+            if is_used {
+                bank.reuse_kept();
+            }
+            let all = [1, ALIGN].map(|bytes| bank.take(bytes).unwrap());
+            assert_eq!(all, [0, ALIGN]);
+            assert_eq!(bank.untouched(), Some(if is_used { 0 } else { 2 * ALIGN }));
+            bank.keep(0);
+            bank.keep(ALIGN);
+            bank.give_back(0, 1);
+            assert_eq!(bank.take(1), Some(2 * ALIGN));
+            assert_eq!(bank.take(1), is_used.then_some(0));
+            assert_eq!(bank.take(1), None, "what somebody has is not given out");
+            bank.give_back(0, 1);
+            bank.give_back(ALIGN, ALIGN);
+            assert_eq!(bank.take(2 * ALIGN), is_used.then_some(0), "neighbours are one again");
+        }
     }
 }

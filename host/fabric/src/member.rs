@@ -121,6 +121,12 @@ impl<A: Adapter> Member<A> {
         self.bank.reuse();
     }
 
+    /// Says that memory of the bank that a member claimed when it was not heard any more is used again, too, when nothing else is left: the
+    /// program stands what that member goes on to store if it only stood still. Of a bank that is used again.
+    pub fn reuse_kept_bank(&mut self) {
+        self.bank.reuse_kept();
+    }
+
     /// Takes memory of the bank for what is no segment of this member alone: where it begins, or `None` if the bank is used up.
     pub fn take_of_bank(&mut self, bytes: u64) -> Option<u64> {
         self.bank.take(bytes)

@@ -91,6 +91,8 @@ impl Joined {
             _ => error.into(),
         })?;
         member.set_polling(config.polls);
+        // A node may be missed any number of times, and each time its queue is made anew. What comes by a queue is believed of nobody.
+        member.reuse_memory_of_silent();
         Ok(Joined { member: Member::Bar(member), adapter })
     }
 

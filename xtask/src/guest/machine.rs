@@ -8,6 +8,8 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use super::agent::{self, Agent, Output};
 use super::console::Console;
 use super::folder::Folder;
@@ -141,6 +143,20 @@ impl Guest {
         }
         let (status, text) = (output.status, output.text());
         Err(Failure::new(format!("`{command}` in the guest ended with {status}\n{text}")))
+    }
+
+    /// Stops the whole machine, until [`Guest::go_on`].
+    pub fn stop(&self) -> Outcome {
+        self.signal(Signal::STOP)
+    }
+
+    /// Lets a machine that is stopped go on, which does not know that it was.
+    pub fn go_on(&self) -> Outcome {
+        self.signal(Signal::CONT)
+    }
+
+    fn signal(&self, signal: Signal) -> Outcome {
+        kill_process(Pid::from_child(&self.child), signal).while_doing("signal the emulator")
     }
 
     /// What the kernel says.

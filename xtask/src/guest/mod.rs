@@ -5,7 +5,8 @@
 //!
 //! ```text
 //! let setup = Setup::prepare()?;
-//! let options = Options { devices: vec![Device::IvshmemFile(bar)], files: vec![AddedFile::of(program)], ..Options::default() };
+//! let memory = SharedMemory::make(1 << 20)?;
+//! let options = Options { devices: vec![memory.device()], files: vec![AddedFile::of(program)], ..Options::default() };
 //! let mut guest = Guest::boot(&setup, &options)?;
 //! let output = guest.run("lspci -nn")?;
 //! assert_eq!(output.status, 0);
@@ -30,11 +31,12 @@ mod packages;
 pub mod programs;
 mod qemu;
 mod setup;
+mod shared;
 mod sysroot;
 
 pub use image::AddedFile;
 pub use lost::Cause;
 pub use machine::{Guest, Options};
 pub use packages::Packages;
-pub use qemu::Device;
 pub use setup::Setup;
+pub use shared::SharedMemory;

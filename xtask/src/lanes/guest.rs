@@ -1,13 +1,12 @@
 //! Guests do what lanes that use them rely on: they boot, answer, share memory with this machine and with each other, and say so when
 //! they break.
 
-use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::failure::{Context, Failure, Outcome};
-use crate::guest::{AddedFile, Cause, Device, Guest, Options, Packages, Setup, programs};
+use crate::guest::{AddedFile, Cause, Guest, Options, Packages, Setup, SharedMemory, programs};
 
 /// Of the BAR that the host, a guest and another guest share.
 const BAR_BYTES: u64 = 1 << 20;
@@ -35,9 +34,9 @@ pub fn run() -> Outcome {
     println!("  Linux {} under QEMU {}", packages.kernel_version(), packages.qemu_version());
     let setup = Setup::of(packages)?;
     let reader = programs::build_static("beeline-mmio", "--example", "bar_words")?;
-    let shared = Shared::make(&setup)?;
+    let shared = SharedMemory::make(BAR_BYTES)?;
     let options = Options {
-        devices: vec![Device::IvshmemFile(shared.path.clone())],
+        devices: vec![shared.device()],
         files: vec![AddedFile::of(reader), AddedFile::of(module(&setup)?)],
         ..Options::default()
     };
@@ -85,7 +84,7 @@ fn answers(guest: &mut Guest) -> Outcome {
 }
 
 /// Words go from the host to a guest, from it to the host, and from one guest to the other, each through the BAR.
-fn shares_memory(shared: &Shared, one: &mut Guest, other: &mut Guest) -> Outcome {
+fn shares_memory(shared: &SharedMemory, one: &mut Guest, other: &mut Guest) -> Outcome {
     for guest in [&mut *one, other] {
         let functions = guest.output("lspci -n")?;
         require("the guest has the function", functions.contains("00:01.0 0500: 1af4:1110"))?;
@@ -135,40 +134,4 @@ fn tells_a_panic(guest: &mut Guest) -> Outcome {
 
 fn require(what: &str, holds: bool) -> Outcome {
     if holds { Ok(()) } else { Err(Failure::new(format!("it does not hold that {what}"))) }
-}
-
-/// A file that is a BAR, removed with this.
-struct Shared {
-    path: PathBuf,
-    file: File,
-}
-
-impl Shared {
-    fn make(setup: &Setup) -> Outcome<Self> {
-        let path = setup.packages().folder().join("made").join("shared");
-        let file = open(&path).while_doing("make a file for a BAR")?;
-        Ok(Shared { path, file })
-    }
-
-    fn write(&self, at: u64, word: u64) -> Outcome {
-        self.file.write_all_at(&word.to_le_bytes(), at).while_doing("write to the file of a BAR")
-    }
-
-    fn read(&self, at: u64) -> Outcome<u64> {
-        let mut bytes = [0; 8];
-        self.file.read_exact_at(&mut bytes, at).while_doing("read the file of a BAR")?;
-        Ok(u64::from_le_bytes(bytes))
-    }
-}
-
-fn open(path: &Path) -> std::io::Result<File> {
-    let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
-    file.set_len(BAR_BYTES)?;
-    Ok(file)
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
-    }
 }

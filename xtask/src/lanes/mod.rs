@@ -8,6 +8,7 @@ mod disk;
 mod driver;
 mod foreign;
 mod guest;
+mod guests;
 mod lane;
 mod package;
 mod pages;
@@ -27,7 +28,7 @@ use lane::Lane;
 
 use crate::effort::Effort;
 use crate::failure::{Context, Failure, Outcome};
-use crate::guest::commands as guests;
+use crate::guest::commands;
 use crate::rtl::mutants::random;
 use crate::rtl::synth::Wanted;
 use crate::run::root;
@@ -102,7 +103,7 @@ pub enum Command {
     /// A Linux of Debian under emulation, to run programs and drivers in; `ci --only guest` checks that it does
     Guest {
         #[command(subcommand)]
-        request: guests::Request,
+        request: commands::Request,
     },
     /// A peer with the other byte order, under qemu-user, in a fabric of this machine
     BigEndian,
@@ -185,7 +186,7 @@ pub enum Command {
 
 /// In the order in which `ci` starts and shows them: cheap and telling first. Those that build in `target/` follow each
 /// other; the others run beside them, and the longest of each kind begin before the short.
-const LANES: [Lane; 28] = [
+const LANES: [Lane; 29] = [
     Lane::new("fmt", |_| cargo::fmt()),
     Lane::new("house", |_| house::run()),
     Lane::new("tour", |_| pages::tour()),
@@ -203,6 +204,7 @@ const LANES: [Lane; 28] = [
         .leaving(&["target/wasm32-unknown-unknown", "target/thumbv7em-none-eabihf"]),
     Lane::new("package", package::check).in_target().leaving(&["target/package"]),
     Lane::new("guest", |_| guest::run()),
+    Lane::new("guests", |_| guests::run()),
     Lane::new("driver", |_| driver::run()).in_target(),
     Lane::new("aarch64", |_| foreign::aarch64()).in_target().leaving(&["target/aarch64-unknown-linux-gnu"]),
     // A standard library and a compiler are fetched and built for it.
@@ -256,7 +258,7 @@ pub fn run(command: Command) -> Outcome {
         Command::E2e => cargo::e2e(Effort::Short),
         Command::Aarch64 => foreign::aarch64(),
         Command::RealPrograms => real_programs::run(Effort::Short),
-        Command::Guest { request } => guests::run(request),
+        Command::Guest { request } => commands::run(request),
         Command::BigEndian => big_endian::run(),
         Command::Sanitizers => sanitized::run(),
         Command::Portable => portable::check(),

@@ -15,7 +15,7 @@ pub enum Lost {
         "another process has taken this one's slot of the memory, because this one was silent for too long"
     )]
     Displaced,
-    #[error("the memory is gone: its file was cut, or its device was removed")]
+    #[error("the memory is gone: its file was cut, or its device was removed or reset")]
     NoMemory,
     #[error("the memory was made one of other members or bytes while it was used")]
     Remade,

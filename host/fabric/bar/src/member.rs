@@ -113,6 +113,13 @@ impl BarMember {
         self.shared.polls.store(polls, Ordering::Relaxed);
     }
 
+    /// Has memory used again that others had connected to when they went silent, rather than calls refused because none is left. Otherwise it
+    /// is not used again before this member ends: who only stood still goes on to store where it did. For programs that stand such stores in any
+    /// of their segments, as those do that expect a peer to store anything.
+    pub fn reuse_memory_of_silent(&self) {
+        self.shared.lock().member.reuse_kept_bank();
+    }
+
     /// Waits until the member of each slot that has one is there, or has had the time to be.
     fn await_others(&self) {
         let heartbeat = Heartbeat::of::<MappedFile>();

@@ -130,7 +130,7 @@ pub(crate) enum Standing {
     Here,
     /// Another one has its slot: it was silent for too long, or somebody has overwritten its number. It stores nothing more.
     Displaced,
-    /// Memory is gone under the mapping.
+    /// Memory is gone under the mapping, or its device does not answer.
     NoMemory,
     /// The header is another one: whoever comes finds everything at other places. It stores nothing more.
     Remade,
@@ -316,14 +316,14 @@ impl Shared {
         }
         if number != self.number.0 {
             self.space.mute();
-            return self.lose(state, Standing::Displaced, now);
+            return self.lose(state, self.standing_without(Standing::Displaced), now);
         }
         let time = Duration::from_nanos(now.0);
         if time >= state.next_beat {
             // Of a file the header is written once; whoever scribbles on it hurts only who comes later.
             if self.space.is_device() && self.space.check_header().is_err() {
                 self.space.mute();
-                return self.lose(state, Standing::Remade, now);
+                return self.lose(state, self.standing_without(Standing::Remade), now);
             }
             if let Some(path) = self.space.source.lost_path() {
                 tracing::error!(path = %path.display(), "the file that members share was deleted or replaced");
@@ -354,6 +354,11 @@ impl Shared {
                 self.take_in(state, at);
             }
         }
+    }
+
+    /// What a member is behind words that are not its own any more: this, unless they are no words of the memory.
+    fn standing_without(&self, standing: Standing) -> Standing {
+        if self.space.answers() { standing } else { Standing::NoMemory }
     }
 
     fn look_at(&self, state: &mut State, at: usize, time: Duration) {

@@ -113,6 +113,37 @@ fn memory_that_a_killed_user_had_connected_to_is_nobody_elses() {
     owner.finish();
 }
 
+/// A program whose segments stand late stores loses none of its memory, however often others are missed; what was stored late is not in the next
+/// segment.
+#[test]
+fn memory_that_a_stopped_user_had_connected_to_is_used_again_and_zero_where_the_program_says_so() {
+    let memory = Memory::new();
+    let (mut owner, mut user) = (memory.member(4), memory.member(8));
+    owner.expect("reuse-of-silent", "ok");
+    for _ in 0..3 {
+        owner.expect("create s 7 1200000", "ok 7");
+        owner.expect("prepare s", "ok");
+        owner.expect("available s", "ok");
+        owner.expect("map-local s 0 1000", "ok 1000");
+        owner.expect("load s 0 4", "....");
+        owner.expect("unmap s", "ok");
+        user.expect("connect s 4 7 forever", "ok 1200000");
+        user.expect("map-remote s 0 1000", "ok 1000");
+        owner.expect("wait-local s forever", "Connect(NodeId(8))");
+        owner.expect("create t 8 1200000", "Nospc");
+        user.signal(Signal::STOP);
+        owner.expect("wait-local s forever", "Lost(NodeId(8))");
+        owner.expect("remove s", "ok");
+        user.signal(Signal::CONT);
+        user.expect("store s 0 late", "ok");
+        user.until("probe 4", "ok");
+        user.expect("unmap s", "ok");
+        user.expect("disconnect s", "ok");
+    }
+    owner.finish();
+    user.finish();
+}
+
 /// All slots are those of members that were killed and had connected to each other.
 fn full_of_dead() -> Memory {
     let memory = Memory::new();

@@ -75,7 +75,7 @@ impl<A: Adapter> Member<A> {
             self.settle();
             self.bank.take(bytes)
         })?;
-        // What is given out once more was made zero when it was given back.
+        // What is given out once more was made zero when it was given back, and nobody has it mapped but where what was kept is used again.
         if untouched.is_some_and(|from| from <= offset) {
             self.punch(Some((offset, bytes)));
         }

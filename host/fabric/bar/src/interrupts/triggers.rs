@@ -216,6 +216,20 @@ mod tests {
         assert_eq!(owner.create_interrupt(BarInterruptOptions::default()).unwrap_err(), Refusal::System);
     }
 
+    /// As of a function that was reset, or whose memory is switched off: nothing faults, and all bits are alike.
+    #[test]
+    fn device_that_does_not_answer_is_memory_that_is_gone_and_no_other_member() {
+        for bits in [0, u64::MAX] {
+            let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+            let [owner, _user] = members(dir.path());
+            owner.shared.space.segment.region().unwrap().fill(0, 4 << 20, bits);
+            let lost = owner.wait_until(Some(Duration::from_secs(60)), || owner.lost()).unwrap();
+            assert_eq!(lost, crate::Lost::NoMemory);
+            let refused = owner.create_interrupt(BarInterruptOptions::default()).unwrap_err();
+            assert_eq!(refused, Refusal::NoLinkAccess);
+        }
+    }
+
     #[test]
     fn trigger_and_message_in_memory_of_a_device_are_pushed_out_of_the_core() {
         let dir = tempfile::tempdir_in("/dev/shm").unwrap();

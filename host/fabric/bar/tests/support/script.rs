@@ -107,6 +107,10 @@ impl Player {
             ["create-auto", name, id, bytes] => self.create(name, number(id), true, number(bytes)),
             ["create-private", name, bytes] => self.create_private(name, 7, number(bytes)),
             ["create-private", name, id, bytes] => self.create_private(name, number(id), number(bytes)),
+            ["reuse-of-silent"] => {
+                self.member().reuse_memory_of_silent();
+                "ok".to_owned()
+            }
             ["prepare", name] => self.call(Call::Prepare(self.locals[name], adapter())),
             ["available", name] => self.call(Call::SetAvailable(self.locals[name], adapter())),
             ["remove", name] => self.call(Call::RemoveSegment { local: self.locals[name], is_forced: false }),

@@ -34,7 +34,9 @@ pub struct Nic {
 impl Nic {
     /// Builds the program and starts a NIC with two functions.
     pub fn start() -> Outcome<Self> {
-        Program::cargo().args(["build", "--package", "beeline-cli"]).on_cores().run()?;
+        // As the tests of the workspace build it: alone it has other features of what it needs, and all of that is built anew.
+        let built = ["test", "--workspace", "--no-run", "--test", "real_programs"];
+        Program::cargo().args(built).on_cores().run()?;
         let folder = Folder::make(0)?;
         let mut command = Command::new(root().join("target/debug/beeline"));
         command.args(["nic", "--lossless", "--until-stdin-closes", "--root"]).arg(folder.path("domain"));

@@ -84,7 +84,7 @@ fn carries_streams(guest: &mut Guest) -> Outcome {
         println!("  iperf3 {how}: {}", rate.split_whitespace().collect::<Vec<_>>().join(" "));
     }
     let sent = count(guest, "window_next")? - before;
-    require(&format!("it crossed the window, in {sent} lines"), sent > 10_000)
+    require(&format!("it crossed the window, in {sent} lines"), sent > 1000)
 }
 
 /// What chi0 has counted under a name: lines stored into its window (`window_next`), and into that of kPIO+WC (`kpio_next`).
@@ -103,7 +103,7 @@ fn changes_its_path_meanwhile(guest: &mut Guest) -> Outcome {
     let output = guest.run_within(switched, LIMIT)?;
     require(&format!("streams outlive a change of path:\n{}", output.text()), output.status == 0)?;
     let sent = (count(guest, "window_next")? - before.0, count(guest, "kpio_next")? - before.1);
-    require(&format!("both windows were used: {sent:?}"), sent.0 > 1000 && sent.1 > 1000)?;
+    require(&format!("both windows were used: {sent:?}"), sent.0 > 100 && sent.1 > 100)?;
     guest.output("ethtool --set-priv-flags chi0 kpio on")?;
     let before = count(guest, "window_next")?;
     for bytes in PAYLOADS {

@@ -23,8 +23,8 @@ mod layout;
 mod messages;
 
 pub use device::{
-    Access, Closing, DeviceLayout, DevicePort, HostSide, MemoryAccount, PortConfig, PortControl,
-    PortCounters, ProcessHost, Queues, Wire, Wired, Work, prefetch_lines, write_in_order,
+    Access, BusMemory, Closing, DeviceLayout, DevicePort, HostSide, MemoryAccount, PortConfig, PortControl,
+    PortCounters, ProcessHost, Queues, Wire, Wired, Work,
 };
 pub use error::{ConnectError, ControlError, PortError};
 pub use host::{ShmDoorbell, ShmLink, ShmMemory, ShmOptions, ShmWindow};

@@ -1,10 +1,8 @@
 //! The memory of a guest, by the addresses that its drivers program. An access that does not lie in one mapped piece is not made.
 
-use beeline_link_shm::{prefetch_lines, write_in_order};
-use beeline_mmio::DmaRegion;
-use beeline_spec::WORD_BYTES;
-
 use beeline_contract_link::DmaMemory;
+use beeline_link_shm::BusMemory;
+use beeline_mmio::DmaRegion;
 
 /// Pieces of a guest's memory, in order of their addresses; none overlaps another.
 #[derive(Debug, Default)]
@@ -28,7 +26,9 @@ impl GuestMemory {
             |piece: &mut (u64, DmaRegion)| piece.0.checked_sub(address).is_some_and(|at| at < bytes);
         self.pieces.extract_if(.., is_inside).map(|(_, memory)| memory).collect()
     }
+}
 
+impl BusMemory for GuestMemory {
     #[inline]
     fn find(&mut self, address: u64, bytes: usize) -> Option<(&mut DmaRegion, usize)> {
         let place = |(first, memory): &(u64, DmaRegion)| {
@@ -43,38 +43,6 @@ impl GuestMemory {
         }
         self.last = index;
         Some((&mut self.pieces.get_mut(index)?.1, offset?))
-    }
-
-    /// Writes; `false` if it is not all mapped, and then nothing is written. Visible in the order of the calls.
-    #[inline]
-    pub(crate) fn write(&mut self, address: u64, data: &[u8], is_stream: bool) -> bool {
-        let Some((memory, offset)) = self.find(address, data.len()) else { return false };
-        write_in_order(memory, offset, data, is_stream);
-        true
-    }
-
-    /// Reads; `false` if it is not all mapped.
-    #[inline]
-    pub(crate) fn read(&mut self, address: u64, data: &mut [u8]) -> bool {
-        let Some((memory, offset)) = self.find(address, data.len()) else { return false };
-        memory.copy_out(offset, data);
-        true
-    }
-
-    /// An aligned word; acquire.
-    #[inline]
-    pub(crate) fn word(&mut self, address: u64) -> Option<u64> {
-        let (memory, offset) =
-            self.find(address, WORD_BYTES).filter(|(_, offset)| offset.is_multiple_of(8))?;
-        Some(memory.load_acquire(offset))
-    }
-
-    /// Fetches the lines of a read that will be made soon.
-    #[inline]
-    pub(crate) fn prefetch(&mut self, address: u64, bytes: usize) {
-        if let Some((memory, offset)) = self.find(address, bytes) {
-            prefetch_lines(memory, offset, bytes);
-        }
     }
 }
 
@@ -110,21 +78,21 @@ mod tests {
             (u64::MAX - 7, false),
         ] {
             assert_eq!(
-                memory.write(address, &address.to_le_bytes().repeat(2), false),
+                memory.dma_write(address, &address.to_le_bytes().repeat(2), false),
                 is_there,
                 "{address:#x}"
             );
-            assert_eq!(memory.read(address, &mut out), is_there, "{address:#x}");
+            assert_eq!(memory.dma_read(address, &mut out), is_there, "{address:#x}");
             if is_there {
                 assert_eq!(out[..8], address.to_le_bytes(), "{address:#x}");
             }
-            memory.prefetch(address, 64);
+            memory.dma_prefetch(address, 64);
         }
-        assert_eq!(memory.word(0x10_0000), Some(0x10_0000));
-        assert_eq!(memory.word(0x10_0004), None, "not aligned");
+        assert_eq!(memory.dma_word(0x10_0000), Some(0x10_0000));
+        assert_eq!(memory.dma_word(0x10_0004), None, "not aligned");
         assert_eq!(memory.remove(0x10_0000, 1).len(), 1);
-        assert!(!memory.write(0x10_0000, &[1], false) && memory.write(0, &[1], false));
+        assert!(!memory.dma_write(0x10_0000, &[1], false) && memory.dma_write(0, &[1], false));
         assert_eq!(memory.remove(0, u64::MAX).len(), 2);
-        assert!(!memory.read(0, &mut out));
+        assert!(!memory.dma_read(0, &mut out));
     }
 }

@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, SyncSender};
 
 use beeline_contract_device::HostMemory;
 use beeline_domain::Disposer;
-use beeline_link_shm::{Access, Closing, HostSide, PortError, Queues};
-use beeline_mmio::LoadWindow;
+use beeline_link_shm::{Access, BusMemory, Closing, HostSide, PortError, Queues};
+use beeline_mmio::{DmaRegion, LoadWindow};
 
 use crate::guest_memory::GuestMemory;
 use crate::orders::{Former, Order};
@@ -73,15 +73,22 @@ impl FunctionHost {
     }
 }
 
+impl BusMemory for FunctionHost {
+    #[inline]
+    fn find(&mut self, address: u64, bytes: usize) -> Option<(&mut DmaRegion, usize)> {
+        if self.is_master { self.memory.find(address, bytes) } else { None }
+    }
+}
+
 impl HostMemory for FunctionHost {
     #[inline]
     fn word(&mut self, address: u64) -> Option<u64> {
-        if self.is_master { self.memory.word(address) } else { None }
+        self.dma_word(address)
     }
 
     #[inline]
     fn read(&mut self, address: u64, data: &mut [u8]) -> bool {
-        self.is_master && self.memory.read(address, data)
+        self.dma_read(address, data)
     }
 }
 
@@ -121,16 +128,6 @@ impl HostSide for FunctionHost {
         if let Some((_, reader)) = self.reader.take_if(|(waited, _)| *waited == tag) {
             let _ = reader.try_send(value);
         }
-    }
-
-    #[inline]
-    fn write(&mut self, address: u64, data: &[u8], is_stream: bool) -> bool {
-        self.is_master && self.memory.write(address, data, is_stream)
-    }
-
-    #[inline]
-    fn prefetch(&mut self, address: u64, bytes: usize) {
-        self.memory.prefetch(address, bytes);
     }
 
     fn interrupt(&mut self, vector: u16, _count: u64) {
@@ -196,13 +193,13 @@ mod tests {
         assert!(host.has_request());
         let write = Some(Access::Write { offset_bytes: 8, value: 7 });
         assert_eq!((host.next(), host.next()), (Ok(write), Ok(write)), "the same until it is taken");
-        assert!(!host.write(8192, &[1], false), "no bus master yet");
+        assert!(!host.dma_write(8192, &[1], false), "no bus master yet");
         host.interrupt(1, 1);
         let mut count = [0; 8];
         assert!(rustix::io::read(&event, &mut count).is_err(), "nor does it interrupt");
         host.taken();
         assert_eq!(host.next(), Ok(None));
-        assert!(host.write(8192, &[1], false) && !host.write(8192 + 4096, &[1], false));
+        assert!(host.dma_write(8192, &[1], false) && !host.dma_write(8192 + 4096, &[1], false));
         for vector in [0, 1, 2, u16::MAX] {
             host.interrupt(vector, 1);
         }
@@ -211,7 +208,7 @@ mod tests {
         orders.send(Order::Unmap { address: 0, bytes: u64::MAX, done }).unwrap();
         assert_eq!(host.next(), Ok(None));
         assert_eq!(is_done.try_iter().map(|former| former.memory.len()).sum::<usize>(), 1);
-        assert!(!host.write(8192, &[1], false));
+        assert!(!host.dma_write(8192, &[1], false));
     }
 
     #[test]

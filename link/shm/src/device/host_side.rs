@@ -11,6 +11,7 @@ use beeline_domain::Disposer;
 use beeline_spec::formats::port_closed;
 
 use super::queues::Queues;
+use super::regions::BusMemory;
 use crate::error::PortError;
 
 /// A register access of a host.
@@ -50,7 +51,7 @@ impl Closing {
 }
 
 /// A host as its port's loop sees it. Nothing here waits, allocates or trusts what it is given.
-pub trait HostSide: HostMemory {
+pub trait HostSide: BusMemory + HostMemory {
     /// Whether a register access may be there; looked at in every turn, so a load or two.
     fn has_request(&mut self) -> bool;
 
@@ -65,13 +66,6 @@ pub trait HostSide: HostMemory {
 
     /// Answers a read.
     fn answer(&mut self, tag: u16, value: u64);
-
-    /// Writes to host memory; `false` if it is not all there, and then nothing is written. Writes become visible in the order of
-    /// the calls. `is_stream`: the next write is likely to be as long, and to follow this one.
-    fn write(&mut self, address: u64, data: &[u8], is_stream: bool) -> bool;
-
-    /// Fetches the lines of a read that will be made soon.
-    fn prefetch(&mut self, address: u64, bytes: usize);
 
     /// Raises an interrupt, the `count`th of this port, behind everything written before; [`HostSide::wake`] follows.
     fn interrupt(&mut self, vector: u16, count: u64);

@@ -25,4 +25,4 @@ pub use port::{DevicePort, Wire, Wired, Work};
 pub use port_config::PortConfig;
 pub use process_host::ProcessHost;
 pub use queues::Queues;
-pub use regions::{prefetch_lines, write_in_order};
+pub use regions::BusMemory;

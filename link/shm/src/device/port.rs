@@ -168,7 +168,7 @@ impl<D: Device, H: HostSide> DevicePort<D, H> {
                     self.counters.dma_writes += 1;
                     self.counters.dma_write_bytes += data.len() as u64;
                     let is_stream = self.quiet_turns <= STREAM_TURNS;
-                    if !self.host.write(address, data, is_stream) {
+                    if !self.host.dma_write(address, data, is_stream) {
                         self.counters.bad_addresses += 1;
                     }
                     // Words (headers, credits, completions) say nothing about what comes next.
@@ -183,7 +183,7 @@ impl<D: Device, H: HostSide> DevicePort<D, H> {
                 // Its check sequence is spoilt, so nobody receives it.
                 Want::Aborted { .. } => {}
                 Want::DmaRead { address, bytes, tag } => {
-                    self.host.prefetch(address, bytes as usize);
+                    self.host.dma_prefetch(address, bytes as usize);
                     self.reads.push(Read { address, bytes, tag });
                     if self.reads.len() == MAX_READS {
                         self.complete_reads();
@@ -235,7 +235,7 @@ impl<D: Device, H: HostSide> DevicePort<D, H> {
             self.counters.dma_reads += 1;
             self.counters.dma_read_bytes += u64::from(bytes);
             let buffer = self.read_buffer.get_mut(..bytes as usize);
-            let data = buffer.and_then(|buffer| self.host.read(address, buffer).then_some(&*buffer));
+            let data = buffer.and_then(|buffer| self.host.dma_read(address, buffer).then_some(&*buffer));
             self.counters.bad_addresses += u64::from(data.is_none());
             self.device.dma_completed(tag, data.ok_or(DmaError::BadAddress));
         }

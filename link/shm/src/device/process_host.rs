@@ -5,11 +5,12 @@ use std::sync::mpsc::Receiver;
 
 use beeline_contract_device::HostMemory;
 use beeline_domain::{Disposer, Waker};
+use beeline_mmio::DmaRegion;
 
 use super::host_side::{Access, Closing, HostSide};
 use super::port_parts::{HostWords, Update};
 use super::queues::Queues;
-use super::regions::Regions;
+use super::regions::{BusMemory, Regions};
 use super::registers::RegisterServer;
 use crate::error::PortError;
 use crate::event::EventReceiver;
@@ -37,15 +38,22 @@ impl ProcessHost {
     }
 }
 
+impl BusMemory for ProcessHost {
+    #[inline(always)]
+    fn find(&mut self, address: u64, bytes: usize) -> Option<(&mut DmaRegion, usize)> {
+        self.regions.find(address, bytes)
+    }
+}
+
 impl HostMemory for ProcessHost {
     #[inline]
     fn word(&mut self, address: u64) -> Option<u64> {
-        self.regions.word(address)
+        self.dma_word(address)
     }
 
     #[inline]
     fn read(&mut self, address: u64, data: &mut [u8]) -> bool {
-        self.regions.read(address, data)
+        self.dma_read(address, data)
     }
 }
 
@@ -65,16 +73,6 @@ impl HostSide for ProcessHost {
 
     fn answer(&mut self, tag: u16, value: u64) {
         self.registers.answer(tag, value);
-    }
-
-    #[inline]
-    fn write(&mut self, address: u64, data: &[u8], is_stream: bool) -> bool {
-        self.regions.write(address, data, is_stream)
-    }
-
-    #[inline]
-    fn prefetch(&mut self, address: u64, bytes: usize) {
-        self.regions.prefetch(address, bytes);
     }
 
     fn interrupt(&mut self, _vector: u16, count: u64) {

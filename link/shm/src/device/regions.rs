@@ -5,7 +5,6 @@
 
 use core::sync::atomic::{Ordering, fence};
 
-use beeline_contract_device::HostMemory;
 use beeline_contract_link::DmaMemory;
 use beeline_mmio::DmaRegion;
 use beeline_spec::{LINE_BYTES, WORD_BYTES};
@@ -44,7 +43,9 @@ impl Regions {
         let memory = self.slots.get_mut(number as usize)?.take()?;
         Some((Some(memory), self.charges[number as usize].take()))
     }
+}
 
+impl BusMemory for Regions {
     #[inline(always)]
     fn find(&mut self, address: u64, bytes: usize) -> Option<(&mut DmaRegion, usize)> {
         let memory = self.slots.get_mut((address >> REGION_SHIFT) as usize)?.as_mut()?;
@@ -52,36 +53,44 @@ impl Regions {
         // Both are below 2^32, so the sum does not wrap.
         (offset + bytes <= memory.bytes()).then_some((memory, offset))
     }
+}
 
-    /// Writes to host memory, as [`write_in_order`]; `false` if it is not all registered, and then nothing is written.
+/// Memory that a device reaches by bus address. Whoever has it says where an address leads; every access is made here.
+pub trait BusMemory {
+    /// The memory in which all bytes of an access lie, and the offset of the first; `None` if there is none.
+    fn find(&mut self, address: u64, bytes: usize) -> Option<(&mut DmaRegion, usize)>;
+
+    /// Writes; `false` if not all of it is there, and then nothing is written. Visible in the order of the calls. `is_stream`: the
+    /// next write is likely to be as long, and to follow this one.
     #[inline]
-    pub(crate) fn write(&mut self, address: u64, data: &[u8], is_stream: bool) -> bool {
+    fn dma_write(&mut self, address: u64, data: &[u8], is_stream: bool) -> bool {
         let Some((memory, offset)) = self.find(address, data.len()) else { return false };
         write_in_order(memory, offset, data, is_stream);
         true
     }
 
-    /// Reads host memory into `data`; `false` if it is not all registered.
+    /// Reads into `data`; `false` if not all of it is there.
     #[inline]
-    pub(crate) fn read(&mut self, address: u64, data: &mut [u8]) -> bool {
+    fn dma_read(&mut self, address: u64, data: &mut [u8]) -> bool {
         let Some((memory, offset)) = self.find(address, data.len()) else { return false };
         memory.copy_out(offset, data);
         true
     }
 
-    /// The word at a bus address; `None` if it is not all registered, or not aligned. Acquire, pairs with the host's store
-    /// of a word that is watched.
+    /// The word at a bus address; `None` if it is not all there, or not aligned. Acquire, pairs with the host's store of a word
+    /// that is watched.
     #[inline]
-    pub(crate) fn word(&mut self, address: u64) -> Option<u64> {
+    fn dma_word(&mut self, address: u64) -> Option<u64> {
         let (memory, offset) = self.find(address, WORD_BYTES).filter(|_| address.is_multiple_of(8))?;
         Some(memory.load_acquire(offset))
     }
 
     /// Fetches the lines of a read that will be made soon.
     #[inline]
-    pub(crate) fn prefetch(&mut self, address: u64, bytes: usize) {
-        if let Some((memory, offset)) = self.find(address, bytes) {
-            prefetch_lines(memory, offset, bytes);
+    fn dma_prefetch(&mut self, address: u64, bytes: usize) {
+        let Some((memory, offset)) = self.find(address, bytes) else { return };
+        for line in (offset & !(LINE_BYTES - 1)..offset + bytes).step_by(LINE_BYTES) {
+            memory.prefetch(line);
         }
     }
 }
@@ -94,7 +103,7 @@ impl Regions {
 /// In a stream of writes (`is_stream`) the lines of the next are fetched for writing now. A single write does not do so: its host
 /// polls the next line, and would have to fetch it back.
 #[inline]
-pub fn write_in_order(memory: &mut DmaRegion, offset_bytes: usize, data: &[u8], is_stream: bool) {
+fn write_in_order(memory: &mut DmaRegion, offset_bytes: usize, data: &[u8], is_stream: bool) {
     match <[u8; 8]>::try_from(data) {
         Ok(word) if offset_bytes.is_multiple_of(8) => {
             memory.store_release(offset_bytes, u64::from_le_bytes(word));
@@ -112,26 +121,6 @@ pub fn write_in_order(memory: &mut DmaRegion, offset_bytes: usize, data: &[u8], 
                 }
             }
         }
-    }
-}
-
-/// Fetches the lines that these bytes lie in; for a read that will be made soon.
-#[inline]
-pub fn prefetch_lines(memory: &mut DmaRegion, offset_bytes: usize, bytes: usize) {
-    for line in (offset_bytes & !(LINE_BYTES - 1)..offset_bytes + bytes).step_by(LINE_BYTES) {
-        memory.prefetch(line);
-    }
-}
-
-impl HostMemory for Regions {
-    #[inline]
-    fn word(&mut self, address: u64) -> Option<u64> {
-        Regions::word(self, address)
-    }
-
-    #[inline]
-    fn read(&mut self, address: u64, data: &mut [u8]) -> bool {
-        Regions::read(self, address, data)
     }
 }
 
@@ -159,14 +148,14 @@ mod tests {
         let mut regions = regions();
         for (offset, bytes) in [(0, 8), (8, 64), (13, 100), (4096 - 7, 7)] {
             let data: Vec<u8> = (0..bytes).map(|i| (i + offset) as u8).collect();
-            assert!(regions.write(region_address(3) + offset as u64, &data, bytes > 8));
+            assert!(regions.dma_write(region_address(3) + offset as u64, &data, bytes > 8));
             let mut back = vec![0; bytes];
-            regions.prefetch(region_address(3) + offset as u64, bytes);
-            assert!(regions.read(region_address(3) + offset as u64, &mut back));
+            regions.dma_prefetch(region_address(3) + offset as u64, bytes);
+            assert!(regions.dma_read(region_address(3) + offset as u64, &mut back));
             assert_eq!(back, data);
         }
         let mut other = [9; 64];
-        assert!(regions.read(region_address(1), &mut other));
+        assert!(regions.dma_read(region_address(1), &mut other));
         assert_eq!(other, [0; 64], "the other region is untouched");
     }
 
@@ -178,12 +167,12 @@ mod tests {
         for address in
             [0, 64, inside + 4096, inside + 4096 - 63, region_address(2), region_address(4), u64::MAX]
         {
-            assert!(!regions.write(address, &data, true), "{address:#x}");
-            assert!(!regions.read(address, &mut data), "{address:#x}");
-            regions.prefetch(address, 64);
+            assert!(!regions.dma_write(address, &data, true), "{address:#x}");
+            assert!(!regions.dma_read(address, &mut data), "{address:#x}");
+            regions.dma_prefetch(address, 64);
         }
         regions.remove(1);
         regions.remove(77);
-        assert!(!regions.write(inside, &data, false));
+        assert!(!regions.dma_write(inside, &data, false));
     }
 }

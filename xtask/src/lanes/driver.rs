@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use super::guest::{self, require};
 use crate::failure::{Failure, Outcome};
+use crate::guest::Guest;
 use crate::guest::driver::{self, Nic, WIRE};
-use crate::guest::{Guest, Packages, Setup};
 
 /// How often the driver is taken from its function and given back.
 const BINDINGS: u32 = 50;
@@ -15,14 +16,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 
 /// Loads the driver and checks it; skipped, with the reason, where Debian's packages cannot be had.
 pub fn run() -> Outcome {
-    let packages = match Packages::bring() {
-        Ok(packages) => packages,
-        Err(why) => {
-            println!("  SKIPPED: the driver was not loaded, because a guest cannot be had:\n  {why}");
-            return Ok(());
-        }
-    };
-    let setup = Setup::of(packages)?;
+    let Some(setup) = guest::setup_or_skip("the driver was not loaded", true)? else { return Ok(()) };
     let module = driver::build(&setup)?;
     let nic = Nic::start()?;
     let mut guest = driver::boot(&setup, &nic, module)?;
@@ -190,8 +184,4 @@ fn sends_frames_made_of_blanks(guest: &mut Guest) -> Outcome {
         pings(guest, &format!("-s {bytes} -p ff"))?;
     }
     guest.output("rmmod beeline").map(drop)
-}
-
-fn require(what: &str, holds: bool) -> Outcome {
-    if holds { Ok(()) } else { Err(Failure::new(format!("it does not hold that {what}"))) }
 }

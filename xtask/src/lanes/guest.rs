@@ -24,15 +24,7 @@ const MODULE: (&str, &str) = (
 
 /// Boots two guests and checks them; skipped, with the reason, where Debian's packages cannot be had.
 pub fn run() -> Outcome {
-    let packages = match Packages::bring() {
-        Ok(packages) => packages,
-        Err(why) => {
-            println!("  SKIPPED: no guest was booted, because what it is made of cannot be had:\n  {why}");
-            return Ok(());
-        }
-    };
-    println!("  Linux {} under QEMU {}", packages.kernel_version(), packages.qemu_version());
-    let setup = Setup::of(packages)?;
+    let Some(setup) = setup_or_skip("no guest was booted", false)? else { return Ok(()) };
     let reader = programs::build_static("beeline-mmio", "--example", "bar_words")?;
     let shared = SharedMemory::make(BAR_BYTES)?;
     let options = Options {
@@ -132,6 +124,24 @@ fn tells_a_panic(guest: &mut Guest) -> Outcome {
     require(&format!("a panic is told as one: {lost}"), is_told)
 }
 
-fn require(what: &str, holds: bool) -> Outcome {
+/// What guests are made of; where it cannot be had, `None`, and it is said that `what` was left out. `needs_vfio_user`: so does the
+/// emulator that comes instead where the one with that client cannot be had.
+pub fn setup_or_skip(what: &str, needs_vfio_user: bool) -> Outcome<Option<Setup>> {
+    let packages = match Packages::bring() {
+        Ok(packages) => packages,
+        Err(why) => {
+            println!("  SKIPPED: {what}, because what a guest is made of cannot be had:\n  {why}");
+            return Ok(None);
+        }
+    };
+    println!("  Linux {} under QEMU {}", packages.kernel_version(), packages.qemu_version());
+    if needs_vfio_user && !packages.has_vfio_user() {
+        println!("  SKIPPED: {what}, because this QEMU has no client of vfio-user");
+        return Ok(None);
+    }
+    Setup::of(packages).map(Some)
+}
+
+pub fn require(what: &str, holds: bool) -> Outcome {
     if holds { Ok(()) } else { Err(Failure::new(format!("it does not hold that {what}"))) }
 }

@@ -4,8 +4,9 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use super::guest::{self, require};
 use crate::failure::{Failure, Outcome};
-use crate::guest::{AddedFile, Guest, Options, Packages, Setup, SharedMemory, programs};
+use crate::guest::{AddedFile, Guest, Options, Setup, SharedMemory, programs};
 
 /// Of the BAR: four members, each with room for 64 of the longest packets from each other one.
 const BAR_BYTES: u64 = 16 << 20;
@@ -18,14 +19,7 @@ const LOOKS: u32 = 600;
 
 /// Boots two guests and has them speak; skipped, with the reason, where Debian's packages cannot be had.
 pub fn run() -> Outcome {
-    let packages = match Packages::bring() {
-        Ok(packages) => packages,
-        Err(why) => {
-            println!("  SKIPPED: no two hosts were joined, because a guest cannot be had:\n  {why}");
-            return Ok(());
-        }
-    };
-    let setup = Setup::of(packages)?;
+    let Some(setup) = guest::setup_or_skip("no two hosts were joined", false)? else { return Ok(()) };
     let memory = SharedMemory::make(BAR_BYTES)?;
     let programs = [
         programs::build_static("beeline-cli", "--bin", "beeline")?,
@@ -264,8 +258,4 @@ fn see_each_other(here: &mut Host, there: &mut Host) -> Outcome {
         }
     }
     Ok(())
-}
-
-fn require(what: &str, holds: bool) -> Outcome {
-    if holds { Ok(()) } else { Err(Failure::new(format!("it does not hold that {what}"))) }
 }
